@@ -1,0 +1,59 @@
+"""Finding a name in a catalogue: forgiving about case, punctuation and the org's prefix."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .errors import NotFound
+
+_SKIP = re.compile(r"[^a-z0-9.]+")
+
+
+def key(name: str) -> str:
+    """A name as it is compared: lower case, words joined by single hyphens."""
+    return _SKIP.sub("-", name.lower()).strip("-")
+
+
+def read(path: str) -> dict[str, Any]:
+    """A catalogue file of the package."""
+    with open(os.path.join(os.path.dirname(__file__), path), encoding="utf-8") as file:
+        data: dict[str, Any] = json.load(file)
+    return data
+
+
+def find(name: str, entries: Iterable[dict[str, Any]], what: str) -> dict[str, Any]:
+    """The entry of that id, alias or name.
+
+    Raises:
+        NotFound: none, or several that fit; the message lists the nearest.
+    """
+    entries = list(entries)
+    wanted = key(name)
+    bare = key(name.rsplit("/", 1)[-1])
+    names: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        for label in (entry["id"], entry["name"], *entry.get("aliases", ())):
+            names.setdefault(key(label), entry)
+    for candidate in (wanted, bare):
+        if candidate in names:
+            return names[candidate]
+    squeezed = {n.replace("-", ""): e for n, e in names.items()}
+    for candidate in (wanted, bare):
+        if candidate.replace("-", "") in squeezed:
+            return squeezed[candidate.replace("-", "")]
+    raise NotFound(_none(name, bare, names, what))
+
+
+def _none(name: str, bare: str, names: dict[str, dict[str, Any]], what: str) -> str:
+    import difflib
+
+    parts = bare.split("-")
+    within = [e["id"] for n, e in names.items() if all(p in n for p in parts)] if bare else []
+    near = [names[n]["id"] for n in difflib.get_close_matches(bare, names, 6, 0.6)]
+    found = list(dict.fromkeys([*within, *near]))[:8]
+    hint = f"; did you mean {', '.join(found)}?" if found else ""
+    return f"no {what} '{name[:80]}' in the catalogue{hint} 'roofline {what}s' lists them all."

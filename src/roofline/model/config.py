@@ -1,0 +1,234 @@
+"""Reading a ``config.json``: values checked as they are read, nothing believed.
+
+:class:`Config` hands out integers, flags, words and lists by name, refuses what cannot be
+(a string for a number, NaN, negatives, a width of 10^18), and remembers what was read, so
+that a structural key that no reader understood is refused rather than ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from ..errors import InputError, NotFound, UnsupportedError
+
+MOST_BYTES = 32 << 20
+"""A config.json is a few kilobytes; beyond this it is not one."""
+
+LIMITS = {"layers": 10_000, "width": 1 << 24, "vocab": 1 << 28, "experts": 1 << 16}
+
+STRUCTURAL = frozenset(
+    """num_experts num_local_experts n_routed_experts moe_num_experts num_experts_per_tok
+    moe_intermediate_size n_shared_experts kv_lora_rank q_lora_rank qk_rope_head_dim
+    index_topk index_n_heads state_size ssm_state_size mamba_num_heads linear_num_value_heads
+    linear_num_key_heads attention_chunk_size hybrid_override_pattern block_configs
+    full_attention_interval num_kv_shared_layers hidden_size_per_layer_input compress_ratios
+    layers_block_type attn_layer_period expert_layer_period zero_expert_num
+    moe_latent_size""".split()
+)
+"""Keys that change what a model costs: unread and set, they are refused by name."""
+
+_MISSING = object()
+
+
+class Config:
+    """A checked view of a config's keys.
+
+    Args:
+        data: the parsed JSON object.
+        where: how to call it in messages: a path or a catalogue name.
+    """
+
+    def __init__(self, data: dict[str, Any], where: str) -> None:
+        self.data = data
+        self.where = where
+        self.seen: set[str] = set()
+
+    @property
+    def kind(self) -> str:
+        """Its ``model_type``, or the empty string."""
+        value = self.data.get("model_type")
+        return value if isinstance(value, str) else ""
+
+    def sub(self, name: str) -> Config:
+        """A nested config, ``text_config``."""
+        value = self.data.get(name)
+        if not isinstance(value, dict):
+            raise InputError(f"{self.where}: {name} is missing or not an object")
+        self.seen.add(name)
+        return Config(value, f"{self.where} ({name})")
+
+    def has(self, name: str) -> bool:
+        """Whether the key is there and not null."""
+        self.seen.add(name)
+        return self.data.get(name) is not None
+
+    def get(self, name: str) -> Any:
+        """The raw value, ``None`` where absent."""
+        self.seen.add(name)
+        return self.data.get(name)
+
+    def _find(self, names: tuple[str, ...], default: Any) -> tuple[str, Any]:
+        for name in names:
+            self.seen.add(name)
+        for name in names:
+            if self.data.get(name) is not None:
+                return name, self.data[name]
+        if default is _MISSING:
+            raise InputError(f"{self.where}: {' or '.join(names)} is missing")
+        return names[0], default
+
+    def integer(
+        self, *names: str, default: Any = _MISSING, least: int = 1, most: int = LIMITS["width"]
+    ) -> int:
+        """A whole number from the first of these keys that is set."""
+        name, value = self._find(names, default)
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+            value = int(value)
+        if type(value) is not int:
+            raise InputError(f"{self.where}: {name} must be a whole number, not {short(value)}")
+        if not least <= value <= most:
+            raise InputError(
+                f"{self.where}: {name} is {short(value)}; it must be from {least} to {most}"
+            )
+        return value
+
+    def optional(self, *names: str, least: int = 1, most: int = LIMITS["width"]) -> int | None:
+        """A whole number, or ``None`` where the key is absent or null."""
+        if not any(self.has(n) for n in names):
+            return None
+        return self.integer(*names, least=least, most=most)
+
+    def layers(self, *names: str, default: Any = _MISSING) -> int:
+        """A number of layers."""
+        found = names or ("num_hidden_layers",)
+        return self.integer(*found, default=default, most=LIMITS["layers"])
+
+    def experts(self, *names: str, default: Any = _MISSING, least: int = 1) -> int:
+        """A number of experts."""
+        return self.integer(*names, default=default, least=least, most=LIMITS["experts"])
+
+    def flag(self, *names: str, default: bool = False) -> bool:
+        """True or false."""
+        name, value = self._find(names, default)
+        if not isinstance(value, bool):
+            raise InputError(f"{self.where}: {name} must be true or false, not {short(value)}")
+        return value
+
+    def word(self, *names: str, default: str | None = None) -> str:
+        """A string."""
+        name, value = self._find(names, _MISSING if default is None else default)
+        if not isinstance(value, str):
+            raise InputError(f"{self.where}: {name} must be a string, not {short(value)}")
+        return value
+
+    def words(self, name: str, length: int | None = None) -> list[str] | None:
+        """A list of strings (one a layer), or ``None`` where absent."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise InputError(f"{self.where}: {name} must be a list of strings")
+        if length is not None and len(value) != length:
+            raise InputError(f"{self.where}: {name} has {len(value)} entries for {length} layers")
+        return value
+
+    def integers(
+        self, name: str, length: int | None = None, least: int = 0, most: int = LIMITS["width"]
+    ) -> list[int] | None:
+        """A list of whole numbers, or ``None`` where absent."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(
+            type(v) is int and least <= v <= most for v in value
+        ):
+            raise InputError(
+                f"{self.where}: {name} must be a list of whole numbers from {least} to {most}"
+            )
+        if length is not None and len(value) != length:
+            raise InputError(f"{self.where}: {name} has {len(value)} entries for {length} layers")
+        return value
+
+    def refuse(self, what: str) -> UnsupportedError:
+        """An error that names what of this architecture is not counted."""
+        return UnsupportedError(f"{self.where}: {self.kind or 'model'}: {what}")
+
+    def finish(self) -> None:
+        """Refuse structural keys that are set but that nobody read.
+
+        Raises:
+            UnsupportedError: such a key, by name.
+        """
+        left = sorted(k for k in STRUCTURAL & self.data.keys() - self.seen if self.data[k])
+        if left:
+            given = ", ".join(f"{k} = {short(self.data[k])}" for k in left)
+            raise self.refuse(f"not counted, and not to be ignored: {given}")
+
+
+def short(value: Any) -> str:
+    """A value for a message, never longer than a line."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**30:
+        return "a number of more than 30 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def read_json(path: str, most: int = MOST_BYTES) -> Any:
+    """A JSON file, with limits on its size and depth.
+
+    Raises:
+        NotFound: no such file.
+        InputError: unreadable, too large, too deep, or not JSON.
+    """
+    try:
+        if not os.path.isfile(path):
+            raise NotFound(f"{path}: no such file")
+        size = os.path.getsize(path)
+        if size > most:
+            raise InputError(
+                f"{path}: {size / 1e6:.0f} MB is too large for a JSON description "
+                f"(at most {most / 1e6:.0f} MB)"
+            )
+        with open(path, "rb") as file:
+            return parse_json(file.read(most + 1), path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def parse_json(text: bytes | str, where: str) -> Any:
+    """JSON text; no NaN, no infinities, no duplicate keys, no bottomless nesting.
+
+    Raises:
+        InputError: with the place of the fault.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except RecursionError:
+        raise InputError(f"{where}: nested too deeply to be a description") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: not text in UTF-8") from None
+    except _Refused as error:
+        raise InputError(f"{where}: {error}") from None
+    except ValueError as error:
+        line = getattr(error, "lineno", None)
+        place = f" (line {line})" if line else ""
+        raise InputError(f"{where}: not JSON{place}: {getattr(error, 'msg', error)}") from None
+
+
+class _Refused(Exception):
+    pass
+
+
+def _no_constant(name: str) -> Any:
+    raise _Refused(f"{name} is not a number that JSON allows")
+
+
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) != len(items):
+        before: set[str] = set()
+        twice = next(k for k, _ in items if k in before or before.add(k))  # type: ignore[func-returns-value]
+        raise _Refused(f"the key {short(twice)} is there twice")
+    return found

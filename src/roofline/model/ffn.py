@@ -1,0 +1,147 @@
+"""Feed-forward parts: an MLP, gated or not, and a mixture of experts.
+
+A gated MLP (SwiGLU, GeGLU) has three matrices, an ungated one two. Of E experts a token
+uses k; N tokens touch E·(1-(1-k/E)^N) distinct ones when they choose evenly, each of which
+is read once: neither k, nor min(E, k·N), nor all E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..step import TOKENS, touched
+from ..work import Operator
+from .parts import Linear, Pricing, linear, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Mlp:
+    """A dense feed-forward network.
+
+    Attributes:
+        hidden, width: of the residual stream and of the middle.
+        gated: whether a gate matrix multiplies the middle.
+        bias: whether the matrices add vectors.
+        prefix: module path, for exclusion lists.
+    """
+
+    hidden: int
+    width: int
+    gated: bool = True
+    bias: bool = False
+    prefix: str = "mlp"
+    names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    title: str = "mlp"
+
+    def _in(self) -> tuple[Linear, ...]:
+        gate, up, _ = self.names
+        first = (gate, up) if self.gated else (up,)
+        return tuple(
+            Linear(f"{self.prefix}.{n}", self.hidden, self.width, self.bias) for n in first
+        )
+
+    def _out(self) -> Linear:
+        return Linear(f"{self.prefix}.{self.names[2]}", self.width, self.hidden, self.bias)
+
+    def linears(self) -> tuple[Linear, ...]:
+        """Gate, up and down."""
+        return (*self._in(), self._out())
+
+    @property
+    def vectors(self) -> int:
+        """None."""
+        return 0
+
+    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+        """Into the middle, and back."""
+        name = f"{self.title}.gate_up" if self.gated else f"{self.title}.up"
+        yield from linear(name, self._in(), pricing)
+        yield from linear(f"{self.title}.down", (self._out(),), pricing)
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of experts.
+
+    Attributes:
+        hidden: width of the residual stream.
+        experts, active: E, and k of them a token.
+        width: middle of one expert.
+        gated, bias: as in :class:`Mlp`.
+        shared: an MLP that every token passes through, or ``None``.
+        shared_gate: whether the shared MLP's output is gated by a ``hidden → 1`` matrix.
+        router_bias: parameters of the router beside its matrix (bias or correction).
+        inner: width of the tokens as experts see them, where it is not ``hidden``.
+    """
+
+    hidden: int
+    experts: int
+    active: int
+    width: int
+    gated: bool = True
+    bias: bool = False
+    shared: Mlp | None = None
+    shared_gate: bool = False
+    router_bias: int = 0
+    router: str = "mlp.gate"
+    prefix: str = "mlp.experts"
+    inner: int | None = None
+
+    def expert(self) -> tuple[Linear, ...]:
+        """The matrices of the experts, all copies."""
+        inner = self.inner or self.hidden
+        n, b = self.experts, self.bias
+        first = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
+        return (
+            *(Linear(f"{self.prefix}.*.{f}", inner, self.width, b, n) for f in first),
+            Linear(f"{self.prefix}.*.down_proj", self.width, inner, b, n),
+        )
+
+    def _router(self) -> Linear:
+        return Linear(self.router, self.hidden, self.experts)
+
+    def _shared_gate(self) -> tuple[Linear, ...]:
+        return (Linear("mlp.shared_expert_gate", self.hidden, 1),) if self.shared_gate else ()
+
+    def linears(self) -> tuple[Linear, ...]:
+        """Router, experts, shared experts."""
+        shared = self.shared.linears() if self.shared else ()
+        return (self._router(), *self.expert(), *shared, *self._shared_gate())
+
+    @property
+    def vectors(self) -> int:
+        """The router's bias."""
+        return self.router_bias
+
+    @property
+    def idle(self) -> int:
+        """Parameters of the experts that one token does not use."""
+        return (self.experts - self.active) * sum(
+            m.parameters // self.experts for m in self.expert()
+        )
+
+    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+        """Router, routed experts, shared experts."""
+        yield from linear("router", (self._router(),), pricing)
+        yield self.routed(pricing)
+        if self.shared:
+            yield from self.shared.operators(pricing)
+        if gate := self._shared_gate():
+            yield from linear("experts.shared_gate", gate, pricing)
+
+    def routed(self, pricing: Pricing) -> Operator:
+        """The routed experts: k of E a token computed, the touched ones read."""
+        matrices = self.expert()
+        size = sum(m.size for m in matrices)
+        stored = sum(m.size * pricing.weight(m.path).size for m in matrices)
+        moved = self.active * (2 * (self.inner or self.hidden) + 3 * self.width)
+        return Operator(
+            name="experts",
+            kind="experts",
+            count=1,
+            compute=pricing.compute(matrices[-1].path),
+            flops=((TOKENS, 2 * self.active * size),),
+            weights=((touched(self.experts, self.active), whole(stored)),),
+            activations=((TOKENS, whole(moved * pricing.activation.size)),),
+        )

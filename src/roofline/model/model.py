@@ -1,0 +1,283 @@
+"""A model: layers of parts, an embedding and a head, and the work they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ..step import ROWS, TOKENS
+from ..work import Operator, Work
+from . import formats
+from .ffn import Experts
+from .formats import BF16, Format
+from .parts import Linear, Part, linear, parameters, whole
+
+
+class Scheme(Protocol):
+    """How a checkpoint stores its matrices."""
+
+    @property
+    def name(self) -> str:
+        """For people: ``bf16``, ``fp8 (128×128 blocks)``."""
+
+    def weight(self, path: str) -> Format:
+        """The format of the matrix at a full module path, ``model.layers.3.mlp.up_proj``."""
+
+    def compute(self, path: str) -> str:
+        """The precision of the products with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Every matrix in one format."""
+
+    format: Format
+
+    @property
+    def name(self) -> str:
+        """The format's name."""
+        return self.format.name
+
+    def weight(self, path: str) -> Format:
+        """The format, wherever the matrix is."""
+        return self.format
+
+    def compute(self, path: str) -> str:
+        """The format's arithmetic."""
+        return self.format.compute
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Layers that are alike.
+
+    Attributes:
+        parts: what runs in one of them, in order.
+        indices: which layers of the model they are.
+        vectors: parameters of one layer's norms.
+        prefix: module path; ``prefix.INDEX.path`` is a matrix's full path.
+    """
+
+    parts: tuple[Part, ...]
+    indices: tuple[int, ...]
+    vectors: int = 0
+    prefix: str = "model.layers"
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of one of them."""
+        return self.vectors + sum(parameters(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """Formats at one place of a model: see :class:`roofline.model.parts.Pricing`."""
+
+    scheme: Scheme
+    prefix: str
+    kv: Format
+    activation: Format
+    override: str | None
+
+    def weight(self, path: str) -> Format:
+        """The format of the matrix at ``path`` of this layer."""
+        return self.scheme.weight(self.prefix + path)
+
+    def compute(self, path: str) -> str:
+        """The precision of the products with it."""
+        return self.override or self.scheme.compute(self.prefix + path)
+
+    @property
+    def attention_compute(self) -> str:
+        """Attention multiplies activations: never in fewer than 16 bits unless they are."""
+        if self.override in ("fp64", "fp32", "tf32", "bf16", "fp16"):
+            return self.override
+        return self.activation.compute
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A decoder language model.
+
+    Attributes:
+        name: for people.
+        architecture: its ``model_type``.
+        hidden, vocab: width of the residual stream; rows of the embedding.
+        layers: its layers, alike ones together, in the order of their first.
+        dtype: the format that its activations, and by default its cache, are in.
+        scheme: how the checkpoint stores its matrices.
+        head: the output head's matrix.
+        tied: whether the head is the embedding table (then held once, still read).
+        tables: parameters of lookup tables (embedding, positions).
+        outer: matrices outside the layers that every token passes through.
+        vectors: parameters of norms outside the layers.
+        kv: the cache format that the checkpoint asks for, or ``None``.
+        longest: the longest context it was made for, or ``None``.
+        notes: assumptions and parts set aside, one sentence each.
+        source: where its numbers come from.
+    """
+
+    name: str
+    architecture: str
+    hidden: int
+    vocab: int
+    layers: tuple[Layer, ...]
+    head: Linear
+    tied: bool
+    tables: int
+    dtype: Format = BF16
+    scheme: Scheme = field(default_factory=lambda: Uniform(BF16))
+    outer: tuple[Linear, ...] = ()
+    vectors: int = 0
+    kv: Format | None = None
+    longest: int | None = None
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    _work: dict[Any, Work] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def depth(self) -> int:
+        """Layers in all."""
+        return sum(len(layer.indices) for layer in self.layers)
+
+    @property
+    def parameters(self) -> int:
+        """All parameters, norms and biases included; a tied head counted once."""
+        outside = self.tables + self.vectors + sum(m.parameters for m in self.outer)
+        if self.tied:
+            head = self.head.outputs if self.head.bias else 0
+        else:
+            head = self.head.parameters
+        return outside + head + sum(len(x.indices) * x.parameters for x in self.layers)
+
+    @property
+    def active_parameters(self) -> int:
+        """Parameters less the experts that a token does not use; the table included."""
+        idle = sum(
+            len(layer.indices) * part.idle
+            for layer in self.layers
+            for part in layer.parts
+            if isinstance(part, Experts)
+        )
+        return self.parameters - idle
+
+    def work(
+        self,
+        weights: str | Format | None = None,
+        kv: str | Format | None = None,
+        compute: str | None = None,
+    ) -> Work:
+        """The operators of one forward pass in given formats.
+
+        Args:
+            weights: a format for every matrix; by default as the checkpoint stores them.
+            kv: the cache's format; by default the activations'.
+            compute: the arithmetic of the matrix products; by default the weight format's.
+                Attention follows it where it has 16 bits or more.
+
+        Raises:
+            UnsupportedError: no such format or precision.
+        """
+        key = (weights, kv, compute)
+        if key not in self._work:
+            self._work[key] = self._make(*key)
+        return self._work[key]
+
+    def formats(
+        self, weights: str | Format | None = None, kv: str | Format | None = None
+    ) -> tuple[Scheme, Format, Format]:
+        """Scheme of the weights, format of the cache, format of the activations."""
+        scheme: Scheme = self.scheme
+        activation = self.dtype
+        if weights is not None:
+            chosen = formats.parse(weights) if isinstance(weights, str) else weights
+            scheme = Uniform(chosen)
+            if chosen.name in ("fp32", "bf16", "fp16"):
+                activation = chosen
+        if kv is not None:
+            cache = formats.parse(kv) if isinstance(kv, str) else kv
+        else:
+            cache = self.kv or activation
+        return scheme, cache, activation
+
+    def _make(
+        self, weights: str | Format | None, kv: str | Format | None, compute: str | None
+    ) -> Work:
+        scheme, cache, activation = self.formats(weights, kv)
+        override = formats.precision(compute) if compute is not None else None
+
+        def pricing(prefix: str) -> Pricing:
+            return Pricing(scheme, prefix, cache, activation, override)
+
+        outside = pricing("")
+        row = whole(self.hidden * activation.size)
+        operators = [
+            Operator("embedding", "embedding", 1, activation.compute, activations=((TOKENS, row),))
+        ]
+        for m in self.outer:
+            operators += linear(m.path, (m,), outside)
+        for layer in self.layers:
+            for prefix, count in _alike(layer, scheme):
+                for part in layer.parts:
+                    for op in part.operators(pricing(prefix)):
+                        operators.append(replace(op, count=count * op.count))
+        per_row = ((ROWS, 1),)
+        operators += linear("head", (self.head,), outside, kind="head", per=per_row)
+        return Work(_together(operators), self._resident(scheme, activation))
+
+    def _resident(self, scheme: Scheme, activation: Format) -> float:
+        vectors = self.vectors
+        total = 0.0
+        for layer in self.layers:
+            for prefix, count in _alike(layer, scheme):
+                vectors += count * layer.vectors
+                for part in layer.parts:
+                    vectors += count * part.vectors
+                    for m in part.linears():
+                        stored = m.copies * m.size * scheme.weight(prefix + m.path).size
+                        total += count * stored
+                        vectors += count * m.copies * (m.outputs if m.bias else 0)
+        for m in self.outer:
+            total += m.size * scheme.weight(m.path).size
+            vectors += m.outputs if m.bias else 0
+        vectors += self.head.outputs if self.head.bias else 0
+        if not self.tied:
+            total += self.head.size * scheme.weight(self.head.path).size
+        table = scheme.weight("model.embed_tokens").size
+        return total + self.tables * table + vectors * activation.size
+
+
+def _alike(layer: Layer, scheme: Scheme) -> Iterator[tuple[str, int]]:
+    """A path prefix and how many layers share its formats."""
+    if isinstance(scheme, Uniform):
+        yield f"{layer.prefix}.{layer.indices[0]}.", len(layer.indices)
+        return
+    paths = [m.path for part in layer.parts for m in part.linears()]
+    found: dict[tuple[Any, ...], list[Any]] = {}
+    for i in layer.indices:
+        prefix = f"{layer.prefix}.{i}."
+        key = tuple((scheme.weight(prefix + p), scheme.compute(prefix + p)) for p in paths)
+        found.setdefault(key, [prefix, 0])[1] += 1
+    yield from ((prefix, count) for prefix, count in found.values())
+
+
+def _together(operators: list[Operator]) -> tuple[Operator, ...]:
+    """Equal operators of different layers, as one with their counts added."""
+    found: dict[Operator, int] = {}
+    for op in operators:
+        key = replace(op, count=1)
+        found[key] = found.get(key, 0) + op.count
+    return tuple(replace(op, count=n) for op, n in found.items())
+
+
+def gather(
+    depth: int, make: Callable[[int], tuple[tuple[Part, ...], int]], prefix: str = "model.layers"
+) -> tuple[Layer, ...]:
+    """Layers 0…depth-1, alike ones together; ``make(i)`` gives parts and norm parameters."""
+    found: dict[tuple[tuple[Part, ...], int], list[int]] = {}
+    for i in range(depth):
+        found.setdefault(make(i), []).append(i)
+    return tuple(
+        Layer(parts, tuple(indices), vectors, prefix) for (parts, vectors), indices in found.items()
+    )

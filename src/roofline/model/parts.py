@@ -1,0 +1,134 @@
+"""What models are made of: matrices and the operators that read them.
+
+A part (attention, MLP, experts, …) says three things about itself: its matrices
+(:class:`Linear`), how many parameters are not in a matrix (``vectors``: norms, biases,
+sinks), and its operators once formats are chosen (:class:`Pricing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..step import ROWS, TOKENS
+from ..work import Operator, Terms
+from .formats import Format
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A matrix product, ``inputs → outputs``, shapes [tokens, inputs] · [inputs, outputs].
+
+    Attributes:
+        path: module path within its layer, ``self_attn.q_proj``, for exclusion lists.
+        inputs, outputs: widths.
+        bias: whether a vector of ``outputs`` is added.
+        copies: how many alike there are (experts).
+    """
+
+    path: str
+    inputs: int
+    outputs: int
+    bias: bool = False
+    copies: int = 1
+
+    @property
+    def size(self) -> int:
+        """Weights of one copy, bias apart."""
+        return self.inputs * self.outputs
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of all copies, biases included."""
+        return self.copies * (self.size + (self.outputs if self.bias else 0))
+
+
+class Pricing(Protocol):
+    """The formats in which one layer's numbers are kept and multiplied."""
+
+    @property
+    def kv(self) -> Format:
+        """The format of the cache."""
+
+    @property
+    def activation(self) -> Format:
+        """The format of activations, hence of attention's arithmetic."""
+
+    @property
+    def attention_compute(self) -> str:
+        """The precision of attention's products."""
+
+    def weight(self, path: str) -> Format:
+        """The format of the matrix at ``path``."""
+
+    def compute(self, path: str) -> str:
+        """The precision of the products with the matrix at ``path``."""
+
+
+class Part(Protocol):
+    """A piece of a layer."""
+
+    def linears(self) -> tuple[Linear, ...]:
+        """Its matrices."""
+
+    @property
+    def vectors(self) -> int:
+        """Parameters outside matrices, biases of the matrices apart."""
+
+    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+        """What runs, in order, ``count`` 1 each."""
+
+
+def parameters(part: Part) -> int:
+    """All parameters of a part."""
+    return part.vectors + sum(m.parameters for m in part.linears())
+
+
+def linear(
+    name: str,
+    matrices: Iterable[Linear],
+    pricing: Pricing,
+    *,
+    kind: str = "linear",
+    per: Terms = ((TOKENS, 1),),
+) -> Iterator[Operator]:
+    """Matrices that read the same input, as one operator per precision of arithmetic.
+
+    FLOPs 2·in·out, weight bytes in·out·w, activations in + out, per new token (or ``per``).
+    """
+    by_compute: dict[str, list[Linear]] = {}
+    for m in matrices:
+        by_compute.setdefault(pricing.compute(m.path), []).append(m)
+    for i, (compute, group) in enumerate(by_compute.items()):
+        a = pricing.activation.size
+        moved = group[0].inputs + sum(m.outputs for m in group)
+        yield Operator(
+            name=name if i == 0 else f"{name}[{compute}]",
+            kind=kind,
+            count=1,
+            compute=compute,
+            flops=times(per, 2 * sum(m.size for m in group)),
+            weights=once(sum(m.size * pricing.weight(m.path).size for m in group)),
+            activations=times(per, moved * a),
+        )
+
+
+def times(terms: Terms, factor: float) -> Terms:
+    """Terms scaled; integral floats become ints, so that sums stay exact."""
+    return tuple((q, whole(c * factor)) for q, c in terms)
+
+
+def once(value: float) -> Terms:
+    """A cost that is paid once per step."""
+    from ..step import ONE
+
+    return ((ONE, whole(value)),)
+
+
+def whole(value: float) -> float:
+    """The value as an int where it is one."""
+    return int(value) if value == int(value) else value
+
+
+PER_ROW: Terms = ((ROWS, 1),)
