@@ -134,7 +134,7 @@ class Experts:
         """The routed experts: k of E a token computed, the touched ones read."""
         matrices = self.expert()
         size = sum(m.size for m in matrices)
-        stored = sum(m.size * pricing.weight(m.path).size for m in matrices)
+        stored = sum(m.stored(pricing) for m in matrices)
         moved = self.active * (2 * (self.inner or self.hidden) + 3 * self.width)
         return Operator(
             name="experts",

@@ -10,11 +10,47 @@ lists for Llama-3.1-8B.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import UnsupportedError
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a matrix of ``inputs × outputs`` weights lies in memory, to the byte.
+
+    Attributes:
+        bits: of one weight.
+        group: inputs that share a scale; 0 for all of them.
+        rows: outputs that share a scale; 0 for all of them.
+        scale: bytes of one scale.
+        zero: bits of the zero point beside each scale.
+        fixed: bytes a matrix: scales of the whole matrix, of its input, tables of values.
+        per_input: bytes beside each input (the order in which they were grouped).
+    """
+
+    bits: float
+    group: int = 0
+    rows: int = 1
+    scale: int = 0
+    zero: int = 0
+    fixed: int = 0
+    per_input: int = 0
+
+    def stored(self, inputs: int, outputs: int) -> int:
+        """Bytes of a matrix, partial blocks at the edges included."""
+        groups = -(-inputs // self.group) if self.group else 1
+        blocks = groups * (-(-outputs // self.rows) if self.rows else 1)
+        return (
+            math.ceil(inputs * outputs * Fraction(self.bits) / 8)
+            + blocks * self.scale
+            + -(-blocks * self.zero // 8)
+            + self.per_input * inputs
+            + self.fixed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +62,20 @@ class Format:
         size: bytes an element, scales and zero points included.
         compute: the arithmetic that matrix products of it run in by default.
         note: an assumption behind the size, or empty.
+        layout: how a matrix lies in memory, where its shape decides beside ``size``.
     """
 
     name: str
     size: float
     compute: str
     note: str = ""
+    layout: Layout | None = None
+
+    def stored(self, inputs: int, outputs: int) -> float:
+        """Bytes of a matrix ``inputs → outputs``: exact by its layout, else by ``size``."""
+        if self.layout is not None:
+            return self.layout.stored(inputs, outputs)
+        return inputs * outputs * self.size
 
     @property
     def bits(self) -> float:
@@ -129,8 +173,8 @@ def parse(text: str) -> Format:
         if group < 8:
             raise UnsupportedError(f"groups of {group} in '{text}': a group has at least 8")
         zero = Fraction(bits, 8 * group) if match[4] else 0
-        size = float(Fraction(bits, 8) + Fraction(2, group) + zero)
-        return Format(f"int{bits}:{group}{'z' if zero else ''}", size, "bf16")
+        stored = float(Fraction(bits, 8) + Fraction(2, group) + zero)
+        return Format(f"int{bits}:{group}{'z' if zero else ''}", stored, "bf16")
     if match := _BITS.match(name):
         bits_a_weight = float(match[1])
         if not 0.5 <= bits_a_weight <= 64:

@@ -98,7 +98,7 @@ class LatentAttention:
             count=1,
             compute=pricing.attention_compute,
             flops=((Quantity("latent", window, costs=costs), 1),),
-            weights=once(up.size * pricing.weight(up.path).size),
+            weights=once(up.stored(pricing)),
             kv_read=((entries(window), entry),),
             kv_write=((TOKENS, entry),),
             held=((held(), entry),),

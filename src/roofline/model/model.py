@@ -235,15 +235,15 @@ class Model:
                 for part in layer.parts:
                     vectors += count * part.vectors
                     for m in part.linears():
-                        stored = m.copies * m.size * scheme.weight(prefix + m.path).size
-                        total += count * stored
+                        one = scheme.weight(prefix + m.path).stored(m.inputs, m.outputs)
+                        total += count * m.copies * one
                         vectors += count * m.copies * (m.outputs if m.bias else 0)
         for m in self.outer:
-            total += m.size * scheme.weight(m.path).size
+            total += m.stored(scheme)
             vectors += m.outputs if m.bias else 0
         vectors += self.head.outputs if self.head.bias else 0
         if not self.tied:
-            total += self.head.size * scheme.weight(self.head.path).size
+            total += self.head.stored(scheme)
         table = scheme.weight("model.embed_tokens").size
         return total + self.tables * table + vectors * activation.size
 

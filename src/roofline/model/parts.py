@@ -43,8 +43,19 @@ class Linear:
         """Parameters of all copies, biases included."""
         return self.copies * (self.size + (self.outputs if self.bias else 0))
 
+    def stored(self, pricing: Storage) -> float:
+        """Bytes of one copy's weights, bias apart, in the format at its path."""
+        return pricing.weight(self.path).stored(self.inputs, self.outputs)
 
-class Pricing(Protocol):
+
+class Storage(Protocol):
+    """The formats in which matrices are kept."""
+
+    def weight(self, path: str) -> Format:
+        """The format of the matrix at ``path``."""
+
+
+class Pricing(Storage, Protocol):
     """The formats in which one layer's numbers are kept and multiplied."""
 
     @property
@@ -58,9 +69,6 @@ class Pricing(Protocol):
     @property
     def attention_compute(self) -> str:
         """The precision of attention's products."""
-
-    def weight(self, path: str) -> Format:
-        """The format of the matrix at ``path``."""
 
     def compute(self, path: str) -> str:
         """The precision of the products with the matrix at ``path``."""
@@ -109,7 +117,7 @@ def linear(
             count=1,
             compute=compute,
             flops=times(per, 2 * sum(m.size for m in group)),
-            weights=once(sum(m.size * pricing.weight(m.path).size for m in group)),
+            weights=once(sum(m.stored(pricing) for m in group)),
             activations=times(per, moved * a),
         )
 
