@@ -14,8 +14,8 @@ _SKIP = re.compile(r"[^a-z0-9.]+")
 
 
 def key(name: str) -> str:
-    """A name as it is compared: lower case, words joined by single hyphens."""
-    return _SKIP.sub("-", name.lower()).strip("-")
+    """A name as it is compared: lower case, words joined by single hyphens, + spelled out."""
+    return _SKIP.sub("-", name.lower().replace("+", " plus ")).strip("-")
 
 
 def read(path: str) -> dict[str, Any]:
