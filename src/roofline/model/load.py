@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 from .. import catalogue
@@ -36,7 +35,7 @@ def load(name: str) -> Model:
         raise
     model = from_config(entry["config"], entry["name"])
     source = entry["source"]
-    return replace(model, source=f"{source['title']}, {source['date']}", _work={})
+    return model.altered(source=f"{source['title']}, {source['date']}")
 
 
 def entries() -> list[dict[str, Any]]:
@@ -51,7 +50,7 @@ def from_file(path: str) -> Model:
     folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
     base = os.path.basename(path)
     name = folder if base == "config.json" and folder else base
-    return replace(from_config(data, path), name=name, source=path, _work={})
+    return from_config(data, path).altered(name=name, source=path)
 
 
 def from_config(data: Any, where: str = "config") -> Model:

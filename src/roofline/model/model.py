@@ -116,6 +116,7 @@ class Model:
         longest: the longest context it was made for, or ``None``.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
+        cases: what :func:`roofline.explain.explain` has made of it, kept for the next question.
     """
 
     name: str
@@ -135,6 +136,11 @@ class Model:
     notes: tuple[str, ...] = ()
     source: str = ""
     _work: dict[Any, Work] = field(default_factory=dict, compare=False, repr=False)
+    cases: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def altered(self, **changes: Any) -> Model:
+        """A copy with other attributes, and nothing kept from this one's work."""
+        return replace(self, _work={}, cases={}, **changes)
 
     @property
     def depth(self) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..config import Config
 from ..model import Model
 
@@ -33,7 +31,7 @@ def read(c: Config) -> Model:
         raise c.refuse(f"its text model '{kind[:40]}' is not counted yet")
     model = reader(text)
     aside = "the vision encoder is set aside: text tokens only"
-    return replace(model, name=c.where, architecture=c.kind, notes=(*model.notes, aside), _work={})
+    return model.altered(name=c.where, architecture=c.kind, notes=(*model.notes, aside))
 
 
 READERS = dict.fromkeys(_TEXT, read)

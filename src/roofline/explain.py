@@ -1,0 +1,205 @@
+"""The answer: a model, a machine and a step in, the verdict out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .bound import Bound, Case, Climb, Fit, OperatorBound
+from .machine.load import load as load_machine
+from .machine.machine import Machine
+from .model.load import load as load_model
+from .model.model import Model
+from .step import Step
+from .verdict import Lever, Verdict, judge, levers
+
+SCHEMA = "roofline.explain/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A step of a model on a machine, explained.
+
+    >>> e = explain("llama-3.1-8b", "h100-sxm", Step.decode(batch=1, context=2048))
+    >>> round(e.bound.intensity, 2), e.verdict.code, e.climb.crossing
+    (1.05, 'memory:weights', None)
+
+    Attributes:
+        case: the model and its formats under the machine's roof.
+        step: what is run.
+        bound: FLOPs, bytes, times.
+        climb: what a growing batch does.
+        fit: what fits in memory.
+        verdict: which ceiling binds.
+    """
+
+    case: Case
+    step: Step
+    bound: Bound
+    climb: Climb
+    fit: Fit
+    verdict: Verdict
+
+    @property
+    def levers(self) -> tuple[Lever, ...]:
+        """What would change it, most gain first."""
+        return levers(self.case, self.step, self.bound, self.climb, self.fit)
+
+    @property
+    def operators(self) -> tuple[OperatorBound, ...]:
+        """Each kind of operator under the roof."""
+        return self.case.operators(self.step)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Assumptions made on the way."""
+        return (*self.case.model.notes, *self.case.notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as data, SI base units; ``null`` is unknown or does not exist."""
+        model, machine, bound = self.case.model, self.case.machine, self.bound
+        roof = self.case.roof
+        return {
+            "schema": SCHEMA,
+            "model": {
+                "name": model.name,
+                "architecture": model.architecture,
+                "parameters": model.parameters,
+                "active_parameters": model.active_parameters,
+                "weights": self.case.weights,
+                "kv": self.case.kv,
+                "source": model.source,
+            },
+            "machine": {
+                "name": machine.name,
+                "id": machine.id,
+                "ceilings": roof.kind,
+                "bandwidth": roof.bandwidth.to_json(),
+                "compute": {
+                    asked: {"precision": used, **figure.to_json()}
+                    for asked, (used, figure) in self.case.arithmetic.items()
+                },
+                "memory": machine.memory.to_json() if machine.memory else None,
+            },
+            "step": {
+                "phase": self.step.phase,
+                "groups": [
+                    {"batch": g.batch, "new_tokens": g.new_tokens, "past": g.past}
+                    for g in self.step.groups
+                ],
+            },
+            "flops": bound.flops,
+            "bytes": {
+                "weights": bound.weights,
+                "kv_read": bound.kv_read,
+                "kv_write": bound.kv_write,
+                "state": bound.state,
+                "compulsory": bound.compulsory,
+                "activations": self.case.work.total("activations", self.step),
+            },
+            "intensity": bound.intensity,
+            "ridge": bound.ridge,
+            "bound": {
+                "overlapped_s": bound.overlapped_s,
+                "serial_s": bound.serial_s,
+                "compute_s": bound.compute_s,
+                "memory_s": bound.memory_s,
+                "tokens_per_s": bound.tokens_per_s,
+            },
+            "verdict": {
+                "code": self.verdict.code,
+                "memory_bound": self.verdict.memory_bound,
+                "shares": self.verdict.shares,
+                "levers": [
+                    {"code": x.code, "at_most": x.gain, **x.values} for x in self.levers
+                ],
+            },
+            "intensity_limit": self.climb.limit,
+            "crossing_batch": self.climb.crossing,
+            "crossing_reason": self.climb.reason,
+            "linear_crossing_tokens": self.climb.linear_crossing,
+            "kv_outweighs_weights_batch": self.climb.kv_outweighs,
+            "fits": {
+                "weight_bytes": self.fit.weight_bytes,
+                "kv_bytes_per_sequence": self.fit.kv_bytes_per_sequence,
+                "max_batch": self.fit.max_batch,
+                "memory_bytes": self.fit.memory_bytes,
+                "usable": self.fit.usable,
+            },
+            "operators": [
+                {
+                    "name": op.name,
+                    "kind": op.kind,
+                    "count": op.count,
+                    "compute": op.compute,
+                    "flops": op.flops,
+                    "bytes": op.bytes,
+                    "intensity": op.intensity,
+                    "seconds": op.seconds,
+                    "bound": op.bound,
+                }
+                for op in self.operators
+            ],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        from .answer import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from .answer import html
+
+        return html(self)
+
+
+def explain(
+    model: Model | str,
+    machine: Machine | str,
+    step: Step | None = None,
+    **options: Any,
+) -> Explanation:
+    """Which ceiling the step hits, by how much, and what would change it.
+
+    Args:
+        model: a model, a catalogue name, or a path to a config.
+        machine: a machine, a catalogue name, or a path to a machine file.
+        step: what is run; by default one token of decode at a context of 2048.
+        options: ``weights``, ``kv``, ``compute``, ``ceilings``, ``usable``: see
+            :class:`~roofline.bound.Case`.
+
+    Raises:
+        RooflineError: a name, file, format or precision that cannot be used.
+    """
+    if isinstance(model, str):
+        model = load_model(model)
+    if isinstance(machine, str):
+        machine = load_machine(machine)
+    return explain_case(_case(model, machine, options), step or Step.decode())
+
+
+def explain_case(case: Case, step: Step) -> Explanation:
+    """The same for a case made before: the fast way to ask about many steps one by one."""
+    bound = case.bound(step)
+    fit = case.fit(step)
+    return Explanation(case, step, bound, case.climb(step), fit, judge(bound, fit, step.batch))
+
+
+def _case(model: Model, machine: Machine, options: dict[str, Any]) -> Case:
+    # A model keeps the cases made of it: asking again costs no second pricing.
+    key = ("case", id(machine), *sorted(options.items(), key=lambda item: item[0]))
+    kept: dict[Any, Any] = model.cases
+    found = kept.get(key)
+    if found is None or found.machine is not machine:
+        if len(kept) > 256:
+            kept.clear()
+        found = kept[key] = Case(model, machine, **options)
+    return found  # type: ignore[no-any-return]
+
+
+def batches_to(largest: int) -> Sequence[int]:
+    """1, 2, 4 … ``largest``: the ticks of a climb."""
+    return [1 << i for i in range(math.floor(math.log2(largest)) + 1)]

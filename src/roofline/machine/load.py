@@ -1,0 +1,220 @@
+"""A machine by name or from a file (JSON or TOML), every value checked."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from .. import catalogue
+from ..errors import InputError, NotFound
+from ..model.config import parse_json, short
+from ..model.formats import PRECISIONS
+from .machine import Ceilings, Figure, Link, Machine
+
+VENDORS = ("nvidia", "amd", "intel", "google", "aws", "huawei", "apple", "cpu", "other")
+MOST_BYTES = 8 << 20
+_FOLDER = os.path.join(os.path.dirname(__file__), "catalogue")
+
+# What a figure may be, in SI base units: outside it, a unit was mistaken.
+_RANGES = {
+    "bandwidth": (1e6, 1e16, "bytes per second"),
+    "compute": (1e6, 1e19, "FLOP per second, dense"),
+    "capacity": (1e6, 1e16, "bytes"),
+    "latency": (1e-10, 10.0, "seconds"),
+    "overhead": (1e-10, 1e4, "seconds"),
+    "power": (1e-2, 1e6, "watts"),
+}
+
+
+def load(name: str) -> Machine:
+    """The machine of that name in the catalogue, or of a machine file.
+
+    ``here`` is this machine as ``roofline measure`` stored it.
+
+    >>> load("h100-sxm").roof().ridge("bf16")
+    295.2...
+
+    Raises:
+        NotFound: no such name or file; near misses are in the message.
+        InputError: the file is not a machine, or has impossible values.
+    """
+    if os.path.isfile(name) or name.endswith((".json", ".toml")):
+        return from_file(name)
+    if name == "here":
+        from .here import path_of_here
+
+        path = path_of_here()
+        if not os.path.isfile(path):
+            raise NotFound("this machine has not been measured yet: run 'roofline measure' first")
+        return from_file(path)
+    entry = catalogue.find(name, entries(), "machine")
+    return from_data(entry, entry["id"], entry["sources"])
+
+
+def entries() -> list[dict[str, Any]]:
+    """The catalogue's entries, each with the sources of its file."""
+    found = []
+    for vendor in VENDORS:
+        if os.path.isfile(os.path.join(_FOLDER, f"{vendor}.json")):
+            data = catalogue.read(f"machine/catalogue/{vendor}.json")
+            found += [{**m, "sources": data["sources"]} for m in data["machines"]]
+    return found
+
+
+def from_file(path: str) -> Machine:
+    """The machine of a file, ``.toml`` or JSON."""
+    if not os.path.isfile(path):
+        raise NotFound(f"{path}: no such file")
+    try:
+        if os.path.getsize(path) > MOST_BYTES:
+            raise InputError(f"{path}: too large for a machine file")
+        with open(path, "rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    data: Any
+    if path.endswith(".toml"):
+        import tomllib
+
+        try:
+            data = tomllib.loads(text.decode())
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: not TOML: {error}") from None
+    else:
+        data = parse_json(text, path)
+    return from_data(data, path)
+
+
+def from_data(data: Any, where: str, sources: Any = None) -> Machine:
+    """The machine of a parsed file.
+
+    Raises:
+        InputError: what is missing or impossible, and where.
+    """
+    return _Reader(where, data, sources).machine()
+
+
+class _Reader:
+    def __init__(self, where: str, data: Any, sources: Any) -> None:
+        self.where = where
+        self.data = self.table(data, "the file")
+        self.sources = self.table(sources or self.data.get("sources") or {}, "sources")
+
+    def wrong(self, what: str) -> InputError:
+        return InputError(f"{self.where}: {what}")
+
+    def table(self, value: Any, what: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.wrong(f"{what} must be a table of keys and values, not {short(value)}")
+        return value
+
+    def text(self, of: dict[str, Any], name: str, default: str = "") -> str:
+        value = of.get(name, default)
+        if not isinstance(value, str):
+            raise self.wrong(f"{name} must be text, not {short(value)}")
+        return value
+
+    def figure(self, value: Any, what: str, unit: str, kind: str = "datasheet") -> Figure:
+        given = value if isinstance(value, dict) else {"value": value}
+        number = given.get("value")
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise self.wrong(f"{what} must be a number, not {short(number)}")
+        least, most, meaning = _RANGES[unit]
+        if not (math.isfinite(number) and least <= number <= most):
+            raise self.wrong(
+                f"{what} is {short(number)}; it is in {meaning}, from {least:g} to {most:g}"
+            )
+        key = self.text(given, "source")
+        source = self.table(self.sources.get(key, {"title": key}), f"source {short(key)}")
+        spread = given.get("spread")
+        if spread is not None and not (isinstance(spread, (int, float)) and 0 <= spread < 10):
+            raise self.wrong(f"{what}: spread must be a fraction, not {short(spread)}")
+        return Figure(
+            value=number,
+            kind=kind,
+            source=self.text(source, "title"),
+            url=self.text(source, "url"),
+            date=self.text(given, "date") or self.text(source, "date"),
+            accumulate=self.text(given, "accumulate"),
+            note=self.text(given, "note"),
+            spread=spread,
+        )
+
+    def optional(self, of: dict[str, Any], name: str, unit: str) -> Figure | None:
+        value = of.get(name)
+        return None if value is None else self.figure(value, name, unit)
+
+    def ceilings(self, kind: str) -> Ceilings:
+        section = self.table(self.data.get(kind) or {}, kind)
+        found: dict[str, dict[str, Figure]] = {}
+        for unit in ("bandwidth", "compute", "overhead"):
+            table = self.table(section.get(unit) or {}, f"{kind}.{unit}")
+            found[unit] = {
+                name: self.figure(value, f"{kind}.{unit}.{name}", unit, kind)
+                for name, value in table.items()
+                if value is not None
+            }
+        for name in found["compute"]:
+            if name not in PRECISIONS:
+                known = ", ".join(PRECISIONS)
+                raise self.wrong(f"{kind}.compute.{name[:30]}: no such precision (known: {known})")
+        return Ceilings(**found)
+
+    def links(self) -> tuple[Link, ...]:
+        given = self.data.get("links") or []
+        if not isinstance(given, list):
+            raise self.wrong("links must be a list")
+        found = []
+        for item in given:
+            link = self.table(item, "each link")
+            devices = link.get("devices", 2)
+            if type(devices) is not int or not 1 <= devices <= 1 << 20:
+                raise self.wrong(f"links: devices must be a whole number, not {short(devices)}")
+            found.append(
+                Link(
+                    self.text(link, "name", "link"),
+                    self.figure(link.get("bandwidth"), "links: bandwidth", "bandwidth"),
+                    self.optional(link, "latency", "latency"),
+                    devices,
+                    self.text(link, "scope", "node"),
+                )
+            )
+        return tuple(found)
+
+    def machine(self) -> Machine:
+        data = self.data
+        name = self.text(data, "name")
+        if not name:
+            raise self.wrong(
+                "name is missing: is this a machine file? 'roofline machines --template' shows one"
+            )
+        memory = self.table(data.get("memory") or {}, "memory")
+        cache = self.table(data.get("cache") or {}, "cache")
+        notes = data.get("notes") or []
+        if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
+            raise self.wrong("notes must be a list of sentences")
+        unified = memory.get("unified", False)
+        if not isinstance(unified, bool):
+            raise self.wrong(f"memory.unified must be true or false, not {short(unified)}")
+        machine = Machine(
+            id=self.text(data, "id") or catalogue.key(name),
+            name=name,
+            vendor=self.text(data, "vendor"),
+            kind=self.text(data, "kind", "gpu"),
+            released=self.text(data, "released"),
+            capacity=self.optional(memory, "capacity", "capacity"),
+            usable=self.optional(memory, "usable", "capacity"),
+            memory_type=self.text(memory, "type"),
+            unified=unified,
+            cache_level=self.text(cache, "level"),
+            cache=self.optional(cache, "capacity", "capacity"),
+            datasheet=self.ceilings("datasheet"),
+            measured=self.ceilings("measured"),
+            links=self.links(),
+            power=self.optional(data, "power", "power"),
+            notes=tuple(notes),
+            aliases=tuple(a for a in data.get("aliases") or () if isinstance(a, str)),
+        )
+        machine.roof()  # a machine without any ceiling is no machine
+        return machine

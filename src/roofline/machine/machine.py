@@ -1,0 +1,199 @@
+"""A machine: its ceilings, its memory, its links, each figure with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import UnsupportedError
+
+# What runs a product where the machine has no unit for its format: 8- and 4-bit weights are
+# widened as they are read, bf16 runs as fp16 on a machine that has only that, and so on.
+WIDER = {
+    "fp4": ("bf16", "fp16", "fp32"),
+    "int4": ("bf16", "fp16", "fp32"),
+    "fp6": ("bf16", "fp16", "fp32"),
+    "fp8": ("bf16", "fp16", "fp32"),
+    "int8": ("bf16", "fp16", "fp32"),
+    "bf16": ("fp16", "fp32"),
+    "fp16": ("bf16", "fp32"),
+    "tf32": ("fp32",),
+    "fp32": ("tf32",),
+    "fp64": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number about a machine, and where it comes from.
+
+    Attributes:
+        value: in SI base units: bytes, bytes/s, FLOP/s, seconds, watts.
+        kind: ``datasheet`` or ``measured``.
+        source: title of the source; empty where the file gives none.
+        url, date: where and when it was published or measured.
+        accumulate: what the products are summed in, ``fp32`` or ``fp16``, where known.
+        note: a caveat.
+        spread: relative spread of a measurement, where known.
+    """
+
+    value: float
+    kind: str = "datasheet"
+    source: str = ""
+    url: str = ""
+    date: str = ""
+    accumulate: str = ""
+    note: str = ""
+    spread: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figure as JSON, empty parts left out."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        return {k: v for k, v in found.items() if v not in ("", None)}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connection to other devices.
+
+    Attributes:
+        name: ``NVLink 4``.
+        bandwidth: bytes/s of one device in one direction.
+        latency: seconds a message, or ``None`` where unknown.
+        devices: how many devices it joins, this one included.
+        scope: ``node``, ``rack`` or ``cluster``.
+    """
+
+    name: str
+    bandwidth: Figure
+    latency: Figure | None
+    devices: int
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """Ceilings of one kind, datasheet's or measured.
+
+    Attributes:
+        bandwidth: bytes/s by level: ``memory``, and where measured ``L1``, ``L2``, ….
+        compute: dense FLOP/s by precision.
+        overhead: seconds by what: ``launch``, ….
+    """
+
+    bandwidth: Mapping[str, Figure] = field(default_factory=dict)
+    compute: Mapping[str, Figure] = field(default_factory=dict)
+    overhead: Mapping[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The two ceilings that a step is held against.
+
+    Attributes:
+        kind: ``datasheet`` or ``measured``: what was asked for.
+        bandwidth: of the memory.
+        compute: by precision.
+    """
+
+    machine: str
+    kind: str
+    bandwidth: Figure
+    compute: Mapping[str, Figure]
+
+    def peak(self, precision: str) -> Figure:
+        """The dense compute ceiling of exactly this precision.
+
+        Raises:
+            UnsupportedError: it is not known.
+        """
+        if precision in self.compute:
+            return self.compute[precision]
+        known = ", ".join(self.compute) or "none"
+        raise UnsupportedError(
+            f"{self.machine}: no {precision} compute ceiling is known (known: {known}); choose "
+            f"another with --compute, or give a machine file that has it"
+        )
+
+    def arithmetic(self, precision: str) -> tuple[str, Figure]:
+        """The precision that products run in: this one, or the next wider that is known.
+
+        Raises:
+            UnsupportedError: neither it nor a wider one is known.
+        """
+        for candidate in (precision, *WIDER.get(precision, ())):
+            if candidate in self.compute:
+                return candidate, self.compute[candidate]
+        return precision, self.peak(precision)
+
+    def ridge(self, precision: str) -> float:
+        """peak / bandwidth, FLOP/byte."""
+        return self.peak(precision).value / self.bandwidth.value
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One device (a GPU, an accelerator, a chip or a CPU socket).
+
+    Attributes:
+        id, name, vendor, kind: how it is called; ``kind`` is gpu, accelerator, soc or cpu.
+        capacity, usable: bytes of memory, and what of it programs can have; or ``None``.
+        memory_type: ``HBM3``.
+        unified: whether the memory is shared with the host's programs.
+        cache_level, cache: its last level of cache, or ``None`` where unknown.
+        datasheet, measured: its ceilings, of either kind.
+        links: connections to other devices.
+        power: watts, or ``None``.
+        notes: caveats.
+    """
+
+    id: str
+    name: str
+    vendor: str = ""
+    kind: str = "gpu"
+    released: str = ""
+    capacity: Figure | None = None
+    usable: Figure | None = None
+    memory_type: str = ""
+    unified: bool = False
+    cache_level: str = ""
+    cache: Figure | None = None
+    datasheet: Ceilings = field(default_factory=Ceilings)
+    measured: Ceilings = field(default_factory=Ceilings)
+    links: tuple[Link, ...] = ()
+    power: Figure | None = None
+    notes: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> Figure | None:
+        """Bytes of memory that programs can have: ``usable`` where known, else all."""
+        return self.usable or self.capacity
+
+    def roof(self, kind: str | None = None) -> Roof:
+        """The ceilings to hold a step against.
+
+        Args:
+            kind: ``datasheet`` or ``measured``; by default the datasheet's, or the measured
+                ones of a machine that has no datasheet. Single figures that are missing come
+                from the other kind, each saying so itself.
+
+        Raises:
+            UnsupportedError: neither has a memory bandwidth or a compute ceiling.
+        """
+        if kind is None:
+            kind = "datasheet" if "memory" in self.datasheet.bandwidth else "measured"
+        first, second = (
+            (self.datasheet, self.measured)
+            if kind == "datasheet"
+            else (self.measured, self.datasheet)
+        )
+        if not (first.bandwidth or first.compute):
+            raise UnsupportedError(f"{self.name}: no {kind} ceilings are known")
+        bandwidth = first.bandwidth.get("memory") or second.bandwidth.get("memory")
+        compute = {**second.compute, **first.compute}
+        if bandwidth is None or not compute:
+            what = "memory bandwidth" if bandwidth is None else "compute ceiling"
+            raise UnsupportedError(f"{self.name}: no {what} is known")
+        return Roof(self.name, kind, bandwidth, compute)

@@ -1,0 +1,76 @@
+"""Numbers with units, for people. Inside, everything is in SI base units."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import InputError
+
+_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_COUNT = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*(k|ki|m|mi)?\Z", re.IGNORECASE)
+
+
+def digits(value: float, figures: int = 3) -> str:
+    """A number to so many significant figures, never in powers of ten below 10^15."""
+    if value == 0:
+        return "0"
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    text = f"{value:.{figures}g}"
+    if "e" not in text:
+        return text
+    number = float(text)
+    if abs(number) >= 1e15 or abs(number) < 1e-6:
+        return text
+    return f"{number:.0f}" if abs(number) >= 1 else f"{number:.{figures + 5}f}".rstrip("0")
+
+
+def si(value: float, unit: str, figures: int = 3) -> str:
+    """A number with the SI prefix that suits it: ``3.35 TB/s``."""
+    for factor, prefix in _PREFIXES:
+        if float(f"{abs(value):.{figures}g}") >= factor:
+            return f"{digits(value / factor, figures)} {prefix}{unit}"
+    return f"{digits(value, figures)} {unit}"
+
+
+def seconds(value: float) -> str:
+    """A time: ``4.56 ms``."""
+    for factor, prefix in _SMALL:
+        if float(f"{abs(value):.3g}") >= factor:
+            return f"{digits(value / factor)} {prefix}s"
+    return f"{digits(value / 1e-9)} ns" if value else "0 s"
+
+
+def percent(fraction: float) -> str:
+    """A share: whole per cents, one or two figures below ten."""
+    value = 100 * fraction
+    if value >= 9.95:
+        return f"{value:.0f} %"
+    return f"{digits(value, 2)} %"
+
+
+def gain(value: float) -> str:
+    """A factor: ``1.94×``."""
+    return f"{value:.2f}×" if value < 10 else f"{digits(value)}×"
+
+
+def count(value: int) -> str:
+    """A whole number with its thousands set apart."""
+    return f"{value:,}"
+
+
+def parse_count(text: str, what: str) -> int:
+    """``2048``, ``2k`` (2048: contexts go by powers of two), ``1m``, ``8ki``.
+
+    Raises:
+        InputError: not a whole number.
+    """
+    match = _COUNT.match(text.strip().replace(",", "").replace("_", ""))
+    if match:
+        suffix = (match[2] or "").lower()
+        factor = {"": 1, "k": 1024, "ki": 1024, "m": 1 << 20, "mi": 1 << 20}[suffix]
+        value = float(match[1]) * factor
+        if value.is_integer():
+            return int(match[1]) * factor if "." not in match[1] else int(value)
+    raise InputError(f"{what} must be a whole number such as 2048, 2k or 1m, not '{text[:40]}'")

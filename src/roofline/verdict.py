@@ -1,0 +1,139 @@
+"""The verdict: which ceiling a step hits, and what would change it, as codes and numbers.
+
+Codes: ``memory:weights``, ``memory:kv``, ``memory:state``, ``compute``, ``communication``,
+``capacity`` (does not fit) for a bound; ``overhead``, ``kernel`` and ``suspect`` besides for
+a measured point. Words for them live in ``words/``, one file per language.
+
+A lever's gain is found by asking the model again with the change made: the time of the same
+step by the overlapped bound, before over after, so it is the most that the change can give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .bound import Bound, Case, Climb, Fit
+from .errors import RooflineError
+from .step import Group, Step
+
+BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
+CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "suspect")
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A change, and the most that it can give.
+
+    Attributes:
+        code: ``weights``, ``kv``, ``compute``, ``batch``, ``devices``, ``speculate``,
+            ``context``.
+        gain: at most so many times the tokens per second.
+        values: what it is changed to: ``{"to": "int4:128"}``, ``{"batch": 226}``.
+    """
+
+    code: str
+    gain: float
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What holds a step back.
+
+    Attributes:
+        code: one of :data:`CODES`.
+        memory_bound: whether intensity is below the ridge, whatever the code.
+        shares: of the serial bound's time: weights, kv, state, compute, communication.
+    """
+
+    code: str
+    memory_bound: bool
+    shares: dict[str, float]
+
+
+def judge(bound: Bound, fit: Fit, batch: int) -> Verdict:
+    """The verdict on a step: the larger part of the ceiling that binds, or no room."""
+    if fit.max_batch is not None and batch > fit.max_batch:
+        code = "capacity"
+    elif bound.memory_bound:
+        parts = {
+            "memory:weights": bound.weights,
+            "memory:kv": bound.kv_read + bound.kv_write,
+            "memory:state": bound.state,
+        }
+        code = max(parts, key=lambda name: parts[name])
+    else:
+        code = "compute"
+    return Verdict(code, bound.memory_bound, bound.shares)
+
+
+def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tuple[Lever, ...]:
+    """Changes worth making, most gain first; those that give under 1 % are left out."""
+    found: list[Lever] = []
+
+    def ask(code: str, values: dict[str, Any], **changes: Any) -> None:
+        try:
+            after = case.using(**changes).bound(step)
+        except RooflineError:
+            return  # a format this machine has no ceiling for is no lever here
+        gain = bound.overlapped_s / after.overlapped_s
+        found.append(Lever(code, gain, values))
+
+    stored = case.model.formats(case.options["weights"], case.options["kv"])
+    scheme, cache, _ = stored
+    matrix = scheme.weight(case.model.head.path if not case.model.layers else _some_matrix(case))
+    for name in ("fp8", "int4:128"):
+        if _size(name) < matrix.size - 0.05:
+            ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
+    for name in ("fp8", "int4:64"):
+        if _size(name) < cache.size - 0.05:
+            ask("kv", {"to": name}, kv=name)
+    if not bound.memory_bound and "fp8" in case.roof.compute and case.options["compute"] is None:
+        used = {precision for precision, _ in case.arithmetic.values()}
+        if not used & {"fp8", "fp4"}:
+            ask("compute", {"to": "fp8"}, weights="fp8", kv=case.options["kv"] or cache)
+    found += _more_batch(case, step, bound, fit)
+    found += _speculate(case, step, bound)
+    found.append(Lever("devices", 2.0, {"devices": 2}))
+    kept = [lever for lever in found if lever.gain >= 1.01]
+    return tuple(sorted(kept, key=lambda lever: -lever.gain))
+
+
+def _some_matrix(case: Case) -> str:
+    layer = case.model.layers[-1]
+    paths = [m.path for part in layer.parts for m in part.linears()]
+    return f"{layer.prefix}.{layer.indices[0]}.{paths[-1]}" if paths else case.model.head.path
+
+
+def _size(name: str) -> float:
+    from .model.formats import parse
+
+    return parse(name).size
+
+
+def _more_batch(case: Case, step: Step, bound: Bound, fit: Fit) -> list[Lever]:
+    # The largest batch that fits; throughput, not latency.
+    batch = step.batch
+    if not fit.max_batch or fit.max_batch <= batch:
+        return []
+    after = case.bound(step.with_batch(fit.max_batch))
+    gain = after.tokens_per_s / bound.tokens_per_s
+    return [Lever("batch", gain, {"batch": fit.max_batch, "step_s": after.overlapped_s})]
+
+
+def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:
+    # Four drafted tokens, all accepted, the draft itself free: the most it can give.
+    if step.phase != "decode":
+        return []
+    drafted = 4
+    group = step.groups[0]
+    verify = Step("verify", (replace_group(group, drafted + 1),))
+    after = case.bound(verify)
+    gain = (drafted + 1) * bound.overlapped_s / after.overlapped_s
+    return [Lever("speculate", gain, {"drafted": drafted})]
+
+
+def replace_group(group: Group, new_tokens: int) -> Group:
+    """The group with other new tokens, logits for all of them."""
+    return replace(group, new_tokens=new_tokens, all_logits=True)
