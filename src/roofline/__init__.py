@@ -1,3 +1,104 @@
-"""roofline: which ceiling an LLM hits, by how much, and what would change it."""
+"""roofline: which ceiling an LLM hits, by how much, and what would change it.
+
+    import roofline
+
+    answer = roofline.explain("llama-3.1-8b", "h100-sxm")
+    print(answer)                                   # words and picture
+    answer.bound.intensity, answer.climb.limit      # 1.05, 59.9 FLOP/byte
+    answer.verdict.code, answer.climb.crossing      # 'memory:weights', None
+
+    model = roofline.load_model("path/to/config.json")
+    machine = roofline.load_machine("rtx-4090")
+    step = roofline.Step.decode(batch=8, context=8192)
+    for operator in roofline.explain(model, machine, step, weights="int4").operators:
+        print(operator.name, operator.intensity, operator.bound)
+
+Names are imported when they are first used, so that importing the package costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .bound import Bound, Case, Climb, Fit, OperatorBound
+    from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
+    from .explain import Explanation, explain
+    from .machine.load import load as load_machine
+    from .machine.machine import Figure, Machine, Roof
+    from .model.load import load as load_model
+    from .model.model import Model
+    from .step import Group, Step
+    from .verdict import Lever, Verdict
+    from .work import Operator, Work
+
+_HOMES = {
+    "Bound": "bound",
+    "Case": "bound",
+    "Climb": "bound",
+    "Explanation": "explain",
+    "Figure": "machine.machine",
+    "Fit": "bound",
+    "Group": "step",
+    "InputError": "errors",
+    "Lever": "verdict",
+    "Machine": "machine.machine",
+    "MissingExtra": "errors",
+    "Model": "model.model",
+    "NotFound": "errors",
+    "Operator": "work",
+    "OperatorBound": "bound",
+    "Roof": "machine.machine",
+    "RooflineError": "errors",
+    "Step": "step",
+    "UnsupportedError": "errors",
+    "Verdict": "verdict",
+    "Work": "work",
+    "explain": "explain",
+    "load_machine": "machine.load",
+    "load_model": "model.load",
+}
+_RENAMED = {"load_machine": "load", "load_model": "load"}
+
+__all__ = [
+    "Bound",
+    "Case",
+    "Climb",
+    "Explanation",
+    "Figure",
+    "Fit",
+    "Group",
+    "InputError",
+    "Lever",
+    "Machine",
+    "MissingExtra",
+    "Model",
+    "NotFound",
+    "Operator",
+    "OperatorBound",
+    "Roof",
+    "RooflineError",
+    "Step",
+    "UnsupportedError",
+    "Verdict",
+    "Work",
+    "explain",
+    "load_machine",
+    "load_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'roofline' has no attribute '{name}'")
+    home = import_module(f".{_HOMES[name]}", __name__)
+    value = getattr(home, _RENAMED.get(name, name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

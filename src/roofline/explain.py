@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,9 +110,7 @@ class Explanation:
                 "code": self.verdict.code,
                 "memory_bound": self.verdict.memory_bound,
                 "shares": self.verdict.shares,
-                "levers": [
-                    {"code": x.code, "at_most": x.gain, **x.values} for x in self.levers
-                ],
+                "levers": [{"code": x.code, "at_most": x.gain, **x.values} for x in self.levers],
             },
             "intensity_limit": self.climb.limit,
             "crossing_batch": self.climb.crossing,
@@ -191,15 +187,10 @@ def explain_case(case: Case, step: Step) -> Explanation:
 def _case(model: Model, machine: Machine, options: dict[str, Any]) -> Case:
     # A model keeps the cases made of it: asking again costs no second pricing.
     key = ("case", id(machine), *sorted(options.items(), key=lambda item: item[0]))
-    kept: dict[Any, Any] = model.cases
-    found = kept.get(key)
+    kept = model.cases
+    found: Case | None = kept.get(key)
     if found is None or found.machine is not machine:
         if len(kept) > 256:
             kept.clear()
         found = kept[key] = Case(model, machine, **options)
-    return found  # type: ignore[no-any-return]
-
-
-def batches_to(largest: int) -> Sequence[int]:
-    """1, 2, 4 … ``largest``: the ticks of a climb."""
-    return [1 << i for i in range(math.floor(math.log2(largest)) + 1)]
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from .errors import InputError
@@ -15,7 +16,7 @@ def digits(value: float, figures: int = 3) -> str:
     """A number to so many significant figures, never in powers of ten below 10^15."""
     if value == 0:
         return "0"
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         return str(value)
     text = f"{value:.{figures}g}"
     if "e" not in text:

@@ -1,0 +1,259 @@
+"""The answer in words: sentences from codes and numbers, laid out for a terminal or a page."""
+
+from __future__ import annotations
+
+import html as _html
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from . import table
+from . import words as _words
+from .chart import picture, terminal
+from .chart.terminal import width_of
+from .step import Group, Step
+from .units import digits, gain, percent, seconds, si
+from .words import Words
+
+if TYPE_CHECKING:
+    from .explain import Explanation
+
+
+def step_words(step: Step, words: Words) -> str:
+    """What is run: ``decode, batch 1, context 2048``."""
+    if step.phase == "mixed":
+        return words("phase.mixed", parts=" + ".join(_group(g, words) for g in step.groups))
+    group = step.groups[0]
+    if step.phase == "verify":
+        return words(
+            "phase.verify",
+            batch=group.batch,
+            tokens=group.new_tokens,
+            context=group.past + 1,
+        )
+    return _group(group, words, prefill=step.phase == "prefill")
+
+
+def _group(g: Group, words: Words, prefill: bool | None = None) -> str:
+    if prefill is False or (prefill is None and g.new_tokens == 1 and g.past > 0):
+        return words("phase.decode", batch=g.batch, context=g.context)
+    key = "phase.prefill.past" if g.past else "phase.prefill"
+    return words(key, batch=g.batch, prompt=g.new_tokens, past=g.past)
+
+
+def title(e: Explanation, words: Words) -> str:
+    """Model, formats, step, machine."""
+    case = e.case
+    formats = case.weights
+    if case.kv != case.weights:
+        formats = words("title.kv", weights=case.weights, kv=case.kv)
+    return words(
+        "title",
+        model=case.model.name,
+        formats=formats,
+        step=step_words(e.step, words),
+        machine=case.machine.name,
+        ceilings=words(f"ceilings.{case.roof.kind}"),
+    )
+
+
+def verdict(e: Explanation, words: Words) -> tuple[str, str]:
+    """The verdict's label and its numbers."""
+    b = e.bound
+    if b.memory_bound:
+        numbers = words(
+            "say.intensity.memory",
+            intensity=digits(b.intensity),
+            ridge=digits(b.ridge),
+            fraction=percent(b.peak_fraction),
+        )
+    else:
+        numbers = words(
+            "say.intensity.compute",
+            intensity=digits(b.intensity),
+            ridge=digits(b.ridge),
+            times=gain(b.compute_s / b.memory_s),
+        )
+    return words("label.memory" if b.memory_bound else "label.compute"), numbers
+
+
+def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
+    """The answer as labelled sentences; an empty label continues the one before."""
+    found = [verdict(e, words)]
+    f = e.fit
+    if e.verdict.code == "capacity":
+        if f.max_batch:
+            text = words("say.capacity", batch=e.step.batch, max=f.max_batch)
+        else:
+            text = words(
+                "say.capacity.none",
+                weights=si(f.weight_bytes, "B"),
+                memory=si(f.memory_bytes or 0, "B"),
+            )
+        found.append((words("label.capacity"), text))
+    found.append((words("label.best"), _speed(e, words)))
+    found += _climb(e, words)
+    found += _lever_lines(e, words)
+    found += [(words("label.notes") if i == 0 else "", note) for i, note in enumerate(e.notes)]
+    return found
+
+
+def _speed(e: Explanation, words: Words) -> str:
+    b = e.bound
+    key = {"decode": "say.speed.decode", "prefill": "say.speed.prefill"}.get(
+        e.step.phase, "say.speed.step"
+    )
+    speed = words(key, speed=digits(b.tokens_per_s), time=seconds(b.overlapped_s))
+    joint = "、" if words.language == "zh" else ", "
+    shares = joint.join(
+        words("say.share", part=words(f"part.{name}"), share=percent(share))
+        for name, share in sorted(b.shares.items(), key=lambda item: -item[1])
+        if share >= 0.0005
+    )
+    return f"{speed} · {words('say.shares', shares=shares)}"
+
+
+def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
+    c, f = e.climb, e.fit
+    limit = digits(c.limit) if c.limit is not None else ""
+    if c.crossing is None:
+        group = e.step.groups[0]
+        one = e.case.bound(Step(e.step.phase, (Group(1, group.new_tokens, group.past),)))
+        own = one.kv_read + one.kv_write + one.state
+        text = words(
+            f"say.climb.never.{c.reason}",
+            limit=limit,
+            own=si(own, "B"),
+            flops=si(one.flops, "FLOP"),
+        )
+    elif c.crossing == 1:
+        text = words("say.climb.already", limit=limit)
+    elif c.limit is None:
+        text = words("say.climb.crosses.unbounded", crossing=c.crossing)
+    else:
+        text = words("say.climb.crosses", crossing=c.crossing, limit=limit)
+    return [(words("label.batch"), text), ("", _room(e, words))] if f else []
+
+
+def _room(e: Explanation, words: Words) -> str:
+    c, f = e.climb, e.fit
+    parts = []
+    if c.kv_outweighs is not None and c.kv_outweighs > 1:
+        parts.append(words("say.climb.outweighs", batch=c.kv_outweighs))
+    if f.max_batch is None:
+        parts.append(words("say.climb.unknown", machine=e.case.machine.name))
+    elif f.max_batch == 0:
+        parts.append(
+            words(
+                "say.climb.roomless",
+                weights=si(f.weight_bytes, "B"),
+                memory=si(f.memory_bytes or 0, "B"),
+            )
+        )
+    else:
+        before = c.crossing is not None and f.max_batch < c.crossing
+        key = "say.climb.full.before" if before else "say.climb.full"
+        parts.append(words(key, batch=f.max_batch))
+    return ("；" if words.language == "zh" else "; ").join(parts)
+
+
+def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
+    found = []
+    for lever in e.levers:
+        values = {**lever.values, "machine": e.case.machine.name, "gain": gain(lever.gain)}
+        if "to" in values:
+            values["to"] = str(values["to"]).split(":", maxsplit=1)[0]
+        found.append(words(f"lever.{lever.code}", **values))
+    joint = "，" if words.language == "zh" else ", "
+    return [(words("label.levers"), joint.join(found) or words("lever.none"))]
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines no wider than ``width`` columns, broken at spaces or between wide characters."""
+    out, line = [], ""
+    for word in _pieces(text):
+        if line and width_of(line) + width_of(word.rstrip()) > width:
+            out.append(line.rstrip())
+            line = ""
+        line += word if line else word.lstrip()
+    return [*out, line.rstrip()] if line.strip() else out or [""]
+
+
+def _pieces(text: str) -> list[str]:
+    found, word = [], ""
+    for char in text:
+        word += char
+        if char == " " or width_of(char) == 2:
+            found.append(word)
+            word = ""
+    return [*found, word] if word else found
+
+
+def operators(e: Explanation, words: Words) -> str:
+    """The table of operators, with each one's share of the serial bound."""
+    head = [
+        words(f"table.{name}")
+        for name in (
+            "operator",
+            "count",
+            "flops",
+            "bytes",
+            "intensity",
+            "seconds",
+            "share",
+            "bound",
+        )
+    ]
+    rows = [
+        (
+            op.name,
+            str(op.count),
+            si(op.flops, ""),
+            si(op.bytes, "B"),
+            digits(op.intensity) if op.intensity is not None else "-",
+            seconds(op.seconds),
+            percent(op.seconds / e.bound.serial_s),
+            f"{words(f'bound.{op.bound}')} ({op.compute})" if op.flops else "-",
+        )
+        for op in e.operators
+    ]
+    return table.render(head, rows)
+
+
+def text(
+    e: Explanation, words: Words | None = None, *, columns: int = 100, chart: bool = True
+) -> str:
+    """The whole answer for a terminal: title, sentences, chart."""
+    words = words or _words.choose()
+    rows = lines(e, words)
+    margin = max(width_of(label) for label, _ in rows) + 2
+    out = [*wrap(title(e, words), columns), ""]
+    for label, sentence in rows:
+        for i, line in enumerate(wrap(sentence, max(30, columns - margin - 2))):
+            head = label if i == 0 else ""
+            out.append("  " + head + " " * (margin - width_of(head)) + line)
+    if chart:
+        drawn = picture.draw(e.case, e.step)
+        plain = not _speaks_unicode()
+        out += ["", terminal.render(drawn, words, columns=min(columns, 100), ascii_only=plain)]
+    return "\n".join(out)
+
+
+def _speaks_unicode() -> bool:
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
+    return "utf" in encoding and os.environ.get("TERM") != "linux"
+
+
+def html(e: Explanation, words: Words | None = None) -> str:
+    """The answer as an HTML fragment, for Jupyter; every value escaped."""
+    words = words or _words.choose()
+    rows = "".join(
+        f"<tr><th style='text-align:left;vertical-align:top'>{_html.escape(label)}</th>"
+        f"<td style='text-align:left'>{_html.escape(sentence)}</td></tr>"
+        for label, sentence in lines(e, words)
+    )
+    chart = terminal.render(picture.draw(e.case, e.step), words, columns=90)
+    return (
+        f"<p><b>{_html.escape(title(e, words))}</b></p><table>{rows}</table>"
+        f"<pre style='line-height:1.1'>{_html.escape(chart)}</pre>"
+    )

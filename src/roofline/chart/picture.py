@@ -1,0 +1,80 @@
+"""What the picture shows, as data: roofs, ridge, prefill, the decode path and its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..bound import Case
+from ..step import Step
+
+TICKS = (1, 8, 64, 256)
+"""Batches marked on the decode path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step in the plane.
+
+    Attributes:
+        intensity: FLOP/byte.
+        speed: FLOP/s that the overlapped bound allows.
+        label: what to call it: a batch, a prompt.
+    """
+
+    intensity: float
+    speed: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The resting picture.
+
+    Attributes:
+        bandwidth: bytes/s; peak: FLOP/s for the decode step's mix of arithmetic; ridge: FLOP/byte.
+        step: the step asked about.
+        prefill: a prompt's prefill.
+        path: decode over batch 1, 2, 4 … 2^20; ``ticks`` those of :data:`TICKS`.
+        limit: the intensity that decode never passes, or ``None``.
+        full: decode at the batch that fills the memory, or ``None``.
+    """
+
+    bandwidth: float
+    peak: float
+    ridge: float
+    step: Point
+    prefill: Point
+    path: tuple[Point, ...]
+    ticks: tuple[Point, ...]
+    limit: float | None
+    full: Point | None
+
+    def roof(self, intensity: float) -> float:
+        """Attainable FLOP/s."""
+        return min(self.peak, self.bandwidth * intensity)
+
+
+def draw(case: Case, step: Step) -> Picture:
+    """The picture of a case around a step: its context, or its prompt, sets the scene."""
+    group = step.groups[0]
+    decode = Step.decode(1, group.context)
+    prompt = group.new_tokens if step.phase == "prefill" else group.context
+
+    def point(of: Step, label: str) -> Point:
+        b = case.bound(of)
+        return Point(b.intensity, float(b.flops / b.overlapped_s), label)
+
+    climb = case.climb(decode)
+    full = case.fit(decode).max_batch
+    first = case.bound(decode)
+    return Picture(
+        bandwidth=case.bandwidth,
+        peak=float(first.flops / first.compute_s),
+        ridge=first.ridge,
+        step=point(step, str(step.batch)),
+        prefill=point(Step.prefill(1, prompt), str(prompt)),
+        path=tuple(point(decode.with_batch(1 << i), str(1 << i)) for i in range(21)),
+        ticks=tuple(point(decode.with_batch(n), str(n)) for n in TICKS),
+        limit=climb.limit,
+        full=point(decode.with_batch(full), str(full)) if full else None,
+    )

@@ -1,0 +1,78 @@
+"""The command line: ``roofline VERB …``. Asks, calls, prints; nothing is computed here.
+
+Exit codes: 0 done; 1 roofline could not do it (an optional library is missing, a measurement
+failed); 2 the question was wrong (an unknown name, a bad file, a bad option); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+from .. import __version__
+from ..errors import RooflineError
+
+VERBS = {
+    "explain": "which ceiling a step hits, by how much, and what would change it",
+    "sweep": "many steps at once: models, machines, batches, contexts, formats",
+    "models": "the models that are known, and what a config or file holds",
+    "machines": "the machines that are known, their ceilings and sources",
+    "measure": "this machine's own ceilings, kept for '--on here'",
+    "bench": "run a real engine at batch 1…N and place it under the roof",
+    "place": "place results of your own benchmark under the roof",
+    "predict": "how fast it will really be, with an interval",
+    "calibrate": "fit the prediction to your own points",
+    "validate": "rerun the evaluation of the prediction on public measurements",
+    "page": "one self-contained page with a batch slider",
+    "plot": "the picture as a file, for papers",
+    "completion": "completion for your shell",
+}
+
+
+def present() -> dict[str, str]:
+    """The verbs of this installation, each with its line."""
+    return {v: line for v, line in VERBS.items() if find_spec(f"{__name__}.{v}")}
+
+
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line's parser, or one with a single verb filled in (faster)."""
+    top = argparse.ArgumentParser(
+        prog="roofline",
+        description="Which ceiling an LLM hits, by how much, and what would change it.",
+        epilog="Try: roofline explain llama-3.1-8b --on h100-sxm",
+    )
+    top.add_argument("--version", action="version", version=f"roofline {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for verb, line in ({only: VERBS[only]} if only else present()).items():
+        sub = verbs.add_parser(verb, help=line, description=line[0].upper() + line[1:] + ".")
+        import_module(f".{verb}", __name__).add(sub)
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        verb = argv[0] if argv and argv[0] in VERBS else None
+        if verb and not find_spec(f"{__name__}.{verb}"):
+            verb = None
+        top = parser(verb)
+        args = top.parse_args(argv)
+        if args.verb is None:
+            top.print_help()
+            return 0
+        code: int = import_module(f".{args.verb}", __name__).run(args)
+        sys.stdout.flush()
+        return code
+    except RooflineError as error:
+        print(f"roofline: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("roofline: interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,42 @@
+"""``roofline explain MODEL --on MACHINE``: the verdict and the picture."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..explain import explain_case
+from . import options
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    options.add_model(p)
+    options.add_step(p)
+    options.add_formats(p)
+    g = p.add_argument_group("answer")
+    g.add_argument("--operators", action="store_true", help="the table of operators")
+    g.add_argument("--why", action="store_true", help="the formula and source behind each number")
+    g.add_argument("--no-chart", action="store_true", help="words and numbers only")
+    options.add_output(g)  # type: ignore[arg-type]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Explain one step."""
+    words = options.words(args)
+    answer = explain_case(options.case(args), options.step(args))
+    if args.json:
+        import json
+
+        print(json.dumps(answer.to_json(), ensure_ascii=False, indent=2))
+        return 0
+    from .. import answer as say
+
+    width = options.columns()
+    print(say.text(answer, words, columns=width, chart=not args.no_chart))
+    if args.operators:
+        print("\n" + say.operators(answer, words))
+    if args.why:
+        from .. import why
+
+        print("\n" + why.text(answer, words, columns=width))
+    return 0

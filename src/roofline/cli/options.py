@@ -1,0 +1,174 @@
+"""Options that several verbs share, and what they make: a step, a case, words."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from typing import Any
+
+from ..bound import DEFAULT_USABLE, Case
+from ..errors import InputError
+from ..machine.load import load as load_machine
+from ..model.load import load as load_model
+from ..step import Step
+from ..units import parse_count
+from ..words import Words, choose
+
+PHASES = ("decode", "prefill", "verify", "mixed")
+
+
+def add_model(p: argparse.ArgumentParser) -> None:
+    """MODEL and ``--on``."""
+    p.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a name from 'roofline models', a config.json or its folder, or a model file",
+    )
+    p.add_argument(
+        "--on",
+        metavar="MACHINE",
+        required=True,
+        help="a name from 'roofline machines', a machine file, or 'here' (see 'roofline measure')",
+    )
+
+
+def add_step(p: argparse.ArgumentParser) -> None:
+    """What is run."""
+    g = p.add_argument_group("step")
+    g.add_argument("--batch", metavar="N", default="1", help="sequences (default 1)")
+    g.add_argument(
+        "--context",
+        metavar="N",
+        help="tokens the last new token attends to, itself included: 2048, 8k (default 2048)",
+    )
+    g.add_argument("--phase", choices=PHASES, default="decode", help="(default decode)")
+    g.add_argument(
+        "--prompt",
+        metavar="N",
+        help="prefill, mixed: new tokens of a sequence (default: the context)",
+    )
+    g.add_argument(
+        "--past",
+        metavar="N",
+        default="0",
+        help="prefill, mixed: tokens cached before them, a prefix or earlier chunks (default 0)",
+    )
+    g.add_argument("--drafted", metavar="K", default="4", help="verify: drafted tokens (default 4)")
+    g.add_argument(
+        "--prefill-batch",
+        metavar="N",
+        default="1",
+        help="mixed: sequences in prefill beside the --batch in decode (default 1)",
+    )
+
+
+def add_formats(p: argparse.ArgumentParser) -> None:
+    """Formats, ceilings, memory."""
+    g = p.add_argument_group("formats and machine")
+    g.add_argument(
+        "--weights",
+        metavar="FORMAT",
+        help="bf16, fp8, int4 (groups of 128), int4:64, nf4, mxfp4, nvfp4, q4_k, 4.85bits … "
+        "(default: as the checkpoint stores them)",
+    )
+    g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
+    g.add_argument(
+        "--compute",
+        metavar="PRECISION",
+        help="arithmetic of the matrix products (default: what the weight format runs in)",
+    )
+    g.add_argument(
+        "--ceilings",
+        choices=("datasheet", "measured"),
+        help="which ceilings (default: datasheet's; measured for 'here')",
+    )
+    g.add_argument(
+        "--usable",
+        metavar="FRACTION",
+        default=str(DEFAULT_USABLE),
+        help=f"fraction of the memory for weights and cache (default {DEFAULT_USABLE})",
+    )
+
+
+def add_output(p: argparse.ArgumentParser) -> None:
+    """``--json`` and ``--lang``."""
+    p.add_argument("--json", action="store_true", help="JSON, in SI base units")
+    p.add_argument("--lang", metavar="zh|en", help="language (default: the locale's)")
+
+
+def words(args: argparse.Namespace) -> Words:
+    """The words asked for."""
+    return choose(args.lang)
+
+
+def fraction(text: str, what: str) -> float:
+    """A number over 0 and up to 1, or a percentage.
+
+    Raises:
+        InputError: anything else.
+    """
+    match = re.fullmatch(r"(\d{0,3}(?:\.\d{0,6})?)\s*(%?)", text.strip())
+    try:
+        value = float(match[1]) / (100 if match[2] else 1) if match else -1.0
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 1:
+        raise InputError(f"{what} must be over 0 and up to 1 (or 100 %), not '{text[:40]}'")
+    return value
+
+
+def step(args: argparse.Namespace) -> Step:
+    """The step that the options describe."""
+    batch = parse_count(args.batch, "--batch")
+    context = parse_count(args.context, "--context") if args.context is not None else 2048
+    if args.phase == "decode":
+        _unused(args, "prompt")
+        return Step.decode(batch, context)
+    if args.phase == "verify":
+        _unused(args, "prompt")
+        return Step.verify(batch, parse_count(args.drafted, "--drafted"), context)
+    past = parse_count(args.past, "--past")
+    if args.prompt is not None:
+        prompt = parse_count(args.prompt, "--prompt")
+    elif args.phase == "mixed" or past == 0 or args.context is None:
+        prompt = context
+    else:
+        prompt = context - past
+        if prompt < 1:
+            raise InputError(f"--context {context} leaves no new token after --past {past}")
+    if args.phase == "prefill":
+        return Step.prefill(batch, prompt, past)
+    others = parse_count(args.prefill_batch, "--prefill-batch")
+    return Step.mixed(Step.decode(batch, context), Step.prefill(others, prompt, past))
+
+
+def _unused(args: argparse.Namespace, name: str) -> None:
+    if getattr(args, name) is not None:
+        raise InputError(f"--{name} has no meaning for --phase {args.phase}")
+
+
+def case(args: argparse.Namespace, machine: str | None = None) -> Case:
+    """The model in its formats under the machine's roof."""
+    on = machine or args.on
+    ceilings = args.ceilings or ("measured" if on == "here" else None)
+    return Case(load_model(args.model), load_machine(on), ceilings=ceilings, **formats(args))
+
+
+def formats(args: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of a case."""
+    return {
+        "weights": args.weights,
+        "kv": args.kv,
+        "compute": args.compute,
+        "usable": fraction(args.usable, "--usable"),
+    }
+
+
+def columns() -> int:
+    """The width to write in: the terminal's, or 100 where output is not one."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return 100
+    return max(40, min(140, shutil.get_terminal_size((100, 24)).columns))
