@@ -26,7 +26,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .bound import Bound, Case, Climb, Fit, OperatorBound
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
-    from .explain import Explanation, explain
+    from .explanation import Explanation, explain
     from .machine.load import load as load_machine
     from .machine.machine import Figure, Machine, Roof
     from .model.load import load as load_model
@@ -39,7 +39,7 @@ _HOMES = {
     "Bound": "bound",
     "Case": "bound",
     "Climb": "bound",
-    "Explanation": "explain",
+    "Explanation": "explanation",
     "Figure": "machine.machine",
     "Fit": "bound",
     "Group": "step",
@@ -57,7 +57,7 @@ _HOMES = {
     "UnsupportedError": "errors",
     "Verdict": "verdict",
     "Work": "work",
-    "explain": "explain",
+    "explain": "explanation",
     "load_machine": "machine.load",
     "load_model": "model.load",
 }

@@ -16,7 +16,7 @@ from .units import digits, gain, percent, seconds, si
 from .words import Words
 
 if TYPE_CHECKING:
-    from .explain import Explanation
+    from .explanation import Explanation
 
 
 def step_words(step: Step, words: Words) -> str:

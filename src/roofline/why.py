@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .answer import wrap
-from .explain import Explanation
+from .explanation import Explanation
 from .machine.machine import Figure
 from .units import digits, percent, seconds, si
 from .words import Words

@@ -9,6 +9,7 @@ from ..units import digits, si
 from ..words import Words
 from .picture import Picture
 
+_MARGIN = 11
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
@@ -86,8 +87,7 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     Both ceilings, the ridge, prefill, the decode path with its batches, and the hollow end
     that no batch passes.
     """
-    margin = 10
-    canvas = _Canvas(max(30, columns - margin - 1), 14, ascii_only)
+    canvas = _Canvas(max(30, columns - _MARGIN - 1), 14, ascii_only)
     xs = [p.ridge, p.prefill.intensity, p.step.intensity, *(t.intensity for t in p.ticks)]
     left = math.floor(math.log10(min(xs)) * 2) / 2 - 0.25
     right = math.log10(max(xs)) + 0.45
@@ -104,7 +104,7 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     for i in range(steps + 1):
         at = 10 ** (left + (right - left) * i / steps)
         canvas.dot(i / steps, y_of(p.roof(at)))
-    mark, hollow, square, wall, star = "o@#|*" if ascii_only else "●○◆┃★"
+    mark, hollow, square, wall, star = "o@#|*" if ascii_only else "●○◆▐★"
     around = ((2, 1), (2, 0), (-2, -1), (-2, 0), (0, 1), (2, 2), (-2, -2))
 
     def put(intensity: float, speed: float, sign: str) -> tuple[int, int]:
@@ -117,7 +117,13 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     if p.limit is not None and p.limit < 10**right:
         end = put(p.limit, p.roof(p.limit), hollow)
         spots.append((end, words("chart.limit", limit=digits(p.limit))))
+    if p.step.label not in [t.label for t in p.ticks] or p.step.intensity > p.ridge:
+        here = put(p.step.intensity, p.step.speed, star)
+        spots.append((here, words("chart.here")))
     spots += [(put(t.intensity, t.speed, mark), t.label) for t in p.ticks]
+    if p.full is not None:
+        text = words("chart.full", batch=p.full.label)
+        spots.append((put(p.full.intensity, p.full.speed, wall), text))
     there = put(p.prefill.intensity, p.prefill.speed, square)
     ridge = canvas.cell(x_of(p.ridge), y_of(p.peak))
     canvas.label(*ridge, words("chart.ridge", ridge=digits(p.ridge)), ((-1, -1), (0, -1), (0, -2)))
@@ -129,19 +135,16 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
         if (column, row) not in taken:
             taken.append((column, row))
             canvas.label(column, row, text, around)
-    return _framed(canvas, p, words, left, right, margin)
+    peak_row = canvas.cell(0, y_of(p.peak))[1]
+    labels = {peak_row: si(p.peak, "FLOP/s").replace(" ", "")}
+    return _framed(canvas, labels, words("chart.x"), (left, right))
 
 
-def _framed(
-    canvas: _Canvas, p: Picture, words: Words, left: float, right: float, margin: int
-) -> str:
+def _framed(canvas: _Canvas, labels: dict[int, str], unit: str, span: tuple[float, float]) -> str:
+    left, right = span
+    margin = _MARGIN
     side, corner, line = ("|", "+", "-") if canvas.ascii else ("│", "└", "─")
     lines = canvas.lines()
-    row = canvas.cell(0, 1)[1]
-    top = math.log10(p.peak) + 0.35
-    bottom = math.log10(p.roof(10**left))
-    row = canvas.cell(0, (math.log10(p.peak) - bottom) / (top - bottom))[1]
-    labels = {row: si(p.peak, "FLOP/s").replace(" ", "")}
     out = [f"{labels.get(i, ''):>{margin}}{side}{text}" for i, text in enumerate(lines)]
     axis = [line] * canvas.columns
     numbers = [" "] * canvas.columns
@@ -152,7 +155,6 @@ def _framed(
             axis[column] = "+" if canvas.ascii else "┴"
             numbers[column : column + len(text)] = list(text)
     out.append(" " * margin + corner + "".join(axis))
-    unit = words("chart.x")
     label = "".join(numbers).rstrip()
     gap = canvas.columns - width_of(label) - width_of(unit)
     out.append(" " * (margin + 1) + label + (" " * max(2, gap) + unit if gap > 1 else ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..explain import explain_case
+from ..explanation import explain_case
 from . import options
 
 

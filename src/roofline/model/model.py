@@ -116,7 +116,7 @@ class Model:
         longest: the longest context it was made for, or ``None``.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
-        cases: what :func:`roofline.explain.explain` has made of it, kept for the next question.
+        cases: what :func:`roofline.explanation.explain` has made of it, kept for the next question.
     """
 
     name: str
