@@ -1,0 +1,240 @@
+"""What one record of a result file says, and how it becomes a point once the rest is known.
+
+Each importer turns its tool's fields into a `Reading`: the shape of the run (batch, prompt,
+output) and its time, with `None` for what the tool does not write down. `Reading.point` then
+either makes the steps, or names the options that have to be given. Nothing is assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from roofline.errors import InputError
+from roofline.points.point import NOTHING, Part, Point, Seconds, Source
+from roofline.step import Group
+
+KINDS = ("decode", "prefill", "token", "first", "run")
+"""`decode`: `output` steps after `prompt` tokens of cache; `prefill`: `prompt` tokens after
+`depth`; `token`: the mean time between tokens of a request; `first`: the time to the first token;
+`run`: `requests` whole requests, prefill and decode and all between."""
+
+MOST_PARTS = 512
+SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "access_token", "hf_token")
+
+
+class Incomplete(InputError):
+    """A reading that lacks something; `options` are the command line options that supply it."""
+
+    def __init__(self, message: str, options: tuple[str, ...]) -> None:
+        """Keep the option names beside the sentence."""
+        super().__init__(message)
+        self.options = options
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One measurement as its tool wrote it. Seconds and token counts; `None` is not said.
+
+    `batch` is the number of sequences decoded or prefilled together, `prompt` and `output` are
+    tokens per sequence, `depth` what the cache held before a prefill, `chunk` the most tokens the
+    engine takes in one step, `accept` the tokens a speculative step yields, `concurrency` the most
+    requests a client keeps open.
+    """
+
+    format: str
+    kind: str
+    seconds: float
+    batch: float | None = None
+    prompt: float | None = None
+    output: float | None = None
+    depth: float = 0
+    chunk: int | None = None
+    accept: float = 1
+    requests: float | None = None
+    concurrency: float | None = None
+    best: float | None = None
+    spread: float | None = None
+    samples: int | None = None
+    model: str | None = None
+    weights: str | None = None
+    kv: str | None = None
+    compute: str | None = None
+    weight_bytes: float | None = None
+    machine: str | None = None
+    devices: int | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    time: str | None = None
+    notes: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    source: Source | None = None
+
+    def missing(self) -> tuple[str, ...]:
+        """Options that have to be given before this reading has steps."""
+        need = {
+            "decode": ("batch", "prompt", "output"),
+            "prefill": ("batch", "prompt"),
+            "token": ("batch", "prompt", "output"),
+            "first": ("prompt",),
+            "run": ("batch", "prompt", "output"),
+        }[self.kind]
+        return tuple(f"--{name}" for name in need if getattr(self, name) is None)
+
+    def with_answers(self, **answers: float | str | None) -> Reading:
+        """The reading with gaps filled from the command line; what the file says stays."""
+        new: dict[str, Any] = {
+            name: value
+            for name, value in answers.items()
+            if value is not None and getattr(self, name) is None
+        }
+        return replace(self, **new) if new else self
+
+    def point(self) -> Point:
+        """The point of this reading.
+
+        Raises:
+            Incomplete: the file does not say what the steps were; the options are named.
+            InputError: a number cannot be (zero tokens, negative time).
+        """
+        if missing := self.missing():
+            raise Incomplete(
+                f"{self.where()}: {self.format} does not say {_spoken(missing)}; "
+                f"give {' '.join(missing)}",
+                missing,
+            )
+        for name in ("seconds", "batch", "prompt", "output", "accept", "requests"):
+            value = getattr(self, name)
+            least = 0 if name in ("prompt", "output") else 1e-12
+            if value is not None and not least <= value < 1e15:
+                raise InputError(f"{self.where()}: {name} is {value:g}, which cannot be")
+        parts, tokens = _STEPS[self.kind](self)
+        return Point(
+            parts=parts,
+            seconds=Seconds(self.seconds, self.best, self.spread, self.samples),
+            basis={"token": "token", "first": "first", "run": "run"}.get(self.kind, "steps"),
+            phase={"prefill": "prefill", "first": "prefill", "run": "run"}.get(self.kind, "decode"),
+            model=self.model,
+            weights=self.weights,
+            kv=self.kv,
+            compute=self.compute,
+            weight_bytes=self.weight_bytes,
+            machine=self.machine,
+            devices=self.devices or 1,
+            engine=self.engine,
+            engine_version=self.engine_version,
+            tokens=tokens,
+            time=self.time,
+            notes=self.notes,
+            source=self.source,
+            extra=without_secrets(self.extra),
+        )
+
+    def where(self) -> str:
+        """The file and record, for messages."""
+        if self.source is None:
+            return self.format
+        return f"{self.source.file}, record {self.source.record}"
+
+
+def _spoken(options: tuple[str, ...]) -> str:
+    return " and ".join(option.removeprefix("--") for option in options)
+
+
+def _count(value: float | None) -> int:
+    return max(1, round(value or 1))
+
+
+def _decode(reading: Reading) -> tuple[tuple[Part, ...], float]:
+    batch, output = _count(reading.batch), max(1.0, reading.output or 1)
+    steps = output / reading.accept
+    group = Group(batch, max(1, int(reading.accept)), round((reading.prompt or 0) + reading.depth))
+    return (Part((group,), steps, True),), batch * output
+
+
+def _prefill(reading: Reading) -> tuple[tuple[Part, ...], float]:
+    batch, prompt = _count(reading.batch), _count(reading.prompt)
+    parts = tuple(chunked(batch, prompt, round(reading.depth), reading.chunk))
+    return parts, batch * prompt
+
+
+def _token(reading: Reading) -> tuple[tuple[Part, ...], float]:
+    batch = _count(reading.batch)
+    past = round((reading.prompt or 0) + (reading.output or 0) / 2)
+    group = Group(batch, max(1, int(reading.accept)), past)
+    return (Part((group,), 1 / reading.accept),), batch
+
+
+def _first(reading: Reading) -> tuple[tuple[Part, ...], float]:
+    prompt = _count(reading.prompt)
+    return (Part((Group(1, prompt, round(reading.depth)),)),), prompt
+
+
+def _run(reading: Reading) -> tuple[tuple[Part, ...], float]:
+    """Waves of `batch` requests, each a prefill and decode steps: no schedule needs fewer steps."""
+    batch, prompt, output = _count(reading.batch), _count(reading.prompt), _count(reading.output)
+    waves = max(1.0, (reading.requests or batch) / batch)
+    parts = [Part((Group(batch, prompt, 0),), waves)]
+    steps = (output - 1) / reading.accept
+    if steps > 0:
+        new = max(1, int(reading.accept))
+        middle = round(prompt + (output - 1) / 2)
+        parts.append(Part((Group(batch, new, middle),), waves * steps))
+    return tuple(parts), waves * batch * output
+
+
+_STEPS = {"decode": _decode, "prefill": _prefill, "token": _token, "first": _first, "run": _run}
+
+
+def chunked(batch: int, prompt: int, depth: int = 0, chunk: int | None = None) -> list[Part]:
+    """Steps of a prefill where one step takes at most `chunk` tokens (all sequences together).
+
+    Sequences are laid end to end and cut every `chunk` tokens, as llama.cpp and chunked-prefill
+    schedulers do. Without `chunk` everything is one step.
+    """
+    if chunk is None or chunk < 1 or batch * prompt <= chunk:
+        return [Part((Group(batch, prompt, depth),))]
+    if prompt % chunk == 0:  # every sequence is cut alike
+        if prompt // chunk <= MOST_PARTS:
+            return [
+                Part((Group(1, chunk, depth + start),), batch) for start in range(0, prompt, chunk)
+            ]
+    elif chunk % prompt == 0 and batch % (chunk // prompt) == 0:
+        together = chunk // prompt
+        return [Part((Group(together, prompt, depth),), batch // together)]
+    steps = math.ceil(batch * prompt / chunk)
+    if steps > MOST_PARTS:  # too many to list: as many steps, all at the mean depth
+        width = max(1, round(batch * prompt / steps))
+        return [Part((Group(1, width, depth + max(0, prompt - width) // 2),), steps)]
+    return _packed(batch, prompt, depth, chunk)
+
+
+def _packed(batch: int, prompt: int, depth: int, chunk: int) -> list[Part]:
+    parts, groups, room = [], [], chunk
+    for _ in range(batch):
+        start = 0
+        while start < prompt:
+            take = min(room, prompt - start)
+            groups.append(Group(1, take, depth + start))
+            start, room = start + take, room - take
+            if room == 0:
+                parts.append(Part(tuple(groups)))
+                groups, room = [], chunk
+    if groups:
+        parts.append(Part(tuple(groups)))
+    return parts
+
+
+def without_secrets(extra: Any) -> Any:
+    """A copy of a file's own fields without anything that looks like a key or password."""
+    if isinstance(extra, Mapping):
+        return {
+            key: without_secrets(value)
+            for key, value in extra.items()
+            if not any(secret in str(key).lower().replace("-", "_") for secret in SECRETS)
+        }
+    if isinstance(extra, list | tuple):
+        return [without_secrets(item) for item in extra]
+    return extra

@@ -1,0 +1,20 @@
+"""Measured points: what an engine did, in a form that can be held against a roof.
+
+A point says which steps ran and how long they took. It knows nothing of a roof; `place` puts it
+under one. Points come from `roofline bench` (`engines`) or from the result files of other tools
+(`engines.importers`), and live in append-only files (`points.file`).
+"""
+
+from roofline.points.file import PointsWriter, read_points
+from roofline.points.point import BASES, Part, Point, Roof, Seconds, Source
+
+__all__ = [
+    "BASES",
+    "Part",
+    "Point",
+    "PointsWriter",
+    "Roof",
+    "Seconds",
+    "Source",
+    "read_points",
+]
