@@ -5,8 +5,8 @@ under one. Points come from `roofline bench` (`engines`) or from the result file
 (`engines.importers`), and live in append-only files (`points.file`).
 """
 
-from roofline.points.file import PointsWriter, read_points
-from roofline.points.point import BASES, Part, Point, Roof, Seconds, Source
+from .file import PointsWriter, read_points
+from .point import BASES, Part, Point, Roof, Seconds, Source
 
 __all__ = [
     "BASES",

@@ -13,8 +13,8 @@ import os
 from collections.abc import Iterator
 from types import TracebackType
 
-from roofline.errors import InputError
-from roofline.points.point import Point, point_from_json
+from ..errors import InputError
+from .point import Point, point_from_json
 
 LONGEST_LINE = 64 * 2**20
 """Bytes. A longer line is no point; reading it would only fill memory."""
@@ -126,7 +126,7 @@ class PointsWriter:
             InputError: it could not be written; the file is as it was before.
         """
         line = json.dumps(point.to_json(), ensure_ascii=False, allow_nan=False) + "\n"
-        data = line.encode("utf-8", "surrogatepass")
+        data = line.encode("utf-8", "replace")
         try:
             self._write(data)
             os.fsync(self._fd)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from roofline.errors import InputError
-from roofline.step import Group
+from ..errors import InputError
+from ..step import Group
 
 SCHEMA = "roofline.points/1"
 
@@ -49,7 +49,8 @@ class Part:
     @property
     def tokens(self) -> float:
         """New tokens of all steps of this part."""
-        return self.count * sum(group.batch * group.new_tokens for group in self.groups)
+        each: float = sum(group.batch * group.new_tokens for group in self.groups)
+        return self.count * each
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ class Point:
     def batch(self) -> float:
         """Sequences in the largest part (by steps): the batch people mean."""
         part = max(self.parts, key=lambda part: part.count)
-        return sum(group.batch for group in part.groups)
+        batch: float = sum(group.batch for group in part.groups)
+        return batch
 
     @property
     def context(self) -> float:

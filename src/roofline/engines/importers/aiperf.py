@@ -10,11 +10,11 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record, inside
-from roofline.engines.importers.reading import Reading
-from roofline.engines.importers.serving import Served
-from roofline.errors import InputError
+from ...errors import InputError
+from . import fields
+from .fields import Record, inside
+from .reading import Reading
+from .serving import Served
 
 NAME = "aiperf"
 
@@ -124,7 +124,10 @@ class Log:
         if not line.strip():
             self._columns = None
             return
-        cells = next(csv.reader([line[:4096]]), [])
+        try:
+            cells = next(csv.reader([line[:4096]]), [])
+        except csv.Error:
+            return
         if len(cells) < 2:
             return
         if cells[0].strip() == "Metric":

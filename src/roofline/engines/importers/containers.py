@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from roofline.errors import InputError
+from ...errors import InputError
 
 CHUNK = 1 << 16
 LARGEST_RECORD = 64 * 2**20

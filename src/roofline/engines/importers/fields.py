@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from roofline.errors import InputError
+from ...errors import InputError
 
 Record = Mapping[str, Any]
 
@@ -62,6 +62,18 @@ def count(record: Record, *names: str) -> int | None:
     if value < 0 or value > 1e15:
         raise InputError(f"field {names[0]} is {value:g}, which is no count")
     return int(value)
+
+
+def samples(record: Record, name: str, unit: float = 1.0) -> list[float]:
+    """Finite, positive numbers of a list, in units of `unit`; others in it are passed over."""
+    values = record.get(name)
+    if not isinstance(values, list):
+        return []
+    found = []
+    for value in values:
+        if isinstance(value, int | float) and 0 < value < 1e30:
+            found.append(float(value) * unit)
+    return found
 
 
 def text(record: Record, *names: str) -> str | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record, inside
-from roofline.engines.importers.reading import Reading
-from roofline.engines.importers.serving import Served, milliseconds
-from roofline.errors import InputError
+from ...errors import InputError
+from . import fields
+from .fields import Record, inside
+from .reading import Reading
+from .serving import Served, milliseconds
 
 NAME = "guidellm"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record
-from roofline.engines.importers.reading import Reading
+from . import fields
+from .fields import Record
+from .reading import Reading
 
 NAME = "llama-batched-bench"
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record
-from roofline.engines.importers.reading import Reading
-from roofline.errors import InputError
+from ...errors import InputError
+from . import fields
+from .fields import Record
+from .reading import Reading
 
 NAME = "llama-bench"
 
@@ -52,17 +52,14 @@ def _fields(record: Record) -> Reading:
     nanoseconds = fields.number(record, "avg_ns")
     seconds = nanoseconds / 1e9 if nanoseconds else tokens / fields.need(record, "avg_ts")
     deviation = fields.number(record, "stddev_ns")
-    samples = record.get("samples_ns")
-    best = None
-    if isinstance(samples, list) and samples and all(isinstance(s, int | float) for s in samples):
-        best = min(samples) / 1e9
+    samples = fields.samples(record, "samples_ns", 1e-9)
     reading = _shape(prompt, output, depth, seconds, fields.count(record, "n_ubatch"))
     model_type = fields.text(record, "model_type")
     return replace(
         reading,
-        best=best if best and best > 0 else None,
+        best=min(samples, default=None),
         spread=fields.relative(deviation / 1e9 if deviation is not None else None, seconds),
-        samples=len(samples) if isinstance(samples, list) and samples else None,
+        samples=len(samples) or None,
         model=fields.text(record, "model_filename") or model_type,
         weights=quantisation(model_type or ""),
         kv=_cache(fields.text(record, "type_k"), fields.text(record, "type_v")),

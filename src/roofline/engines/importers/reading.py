@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from roofline.errors import InputError
-from roofline.points.point import NOTHING, Part, Point, Seconds, Source
-from roofline.step import Group
+from ...errors import InputError
+from ...points.point import NOTHING, Part, Point, Seconds, Source
+from ...step import Group
 
 KINDS = ("decode", "prefill", "token", "first", "run")
 """`decode`: `output` steps after `prompt` tokens of cache; `prefill`: `prompt` tokens after
@@ -129,7 +129,7 @@ class Reading:
             time=self.time,
             notes=self.notes,
             source=self.source,
-            extra=without_secrets(self.extra),
+            extra=kept(self.extra),
         )
 
     def where(self) -> str:
@@ -227,14 +227,19 @@ def _packed(batch: int, prompt: int, depth: int, chunk: int) -> list[Part]:
     return parts
 
 
-def without_secrets(extra: Any) -> Any:
-    """A copy of a file's own fields without anything that looks like a key or password."""
+def kept(extra: Any) -> Any:
+    """A copy of a file's own fields, without anything that looks like a key or password.
+
+    Infinity and NaN, which JSON has not, become strings.
+    """
     if isinstance(extra, Mapping):
         return {
-            key: without_secrets(value)
+            str(key): kept(value)
             for key, value in extra.items()
             if not any(secret in str(key).lower().replace("-", "_") for secret in SECRETS)
         }
     if isinstance(extra, list | tuple):
-        return [without_secrets(item) for item in extra]
+        return [kept(item) for item in extra]
+    if isinstance(extra, float) and not math.isfinite(extra):
+        return str(extra)
     return extra

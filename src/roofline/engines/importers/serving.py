@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from roofline.engines.importers.reading import Reading
-from roofline.errors import InputError
+from ...errors import InputError
+from .reading import Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record
-from roofline.engines.importers.reading import Reading
-from roofline.engines.importers.serving import Served, milliseconds, per_request
+from . import fields
+from .fields import Record
+from .reading import Reading
+from .serving import Served, milliseconds, per_request
 
 NAME = "sglang"
 

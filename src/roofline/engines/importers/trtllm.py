@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record, inside
-from roofline.engines.importers.reading import Reading
-from roofline.engines.importers.serving import Served, milliseconds
+from . import fields
+from .fields import Record, inside
+from .reading import Reading
+from .serving import Served, milliseconds
 
 NAME = "trtllm-bench"
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from roofline.engines.importers import fields
-from roofline.engines.importers.fields import Record
-from roofline.engines.importers.reading import Reading
-from roofline.engines.importers.serving import Served, milliseconds, per_request
-from roofline.errors import InputError
+from . import fields
+from .fields import Record
+from .reading import Reading
+from .serving import Served, milliseconds, per_request
 
 NAME = "vllm bench"
 
@@ -86,17 +85,14 @@ def _throughput(record: Record) -> Iterator[Reading]:
 
 def _latency(record: Record) -> Iterator[Reading]:
     mean = fields.need(record, "avg_latency")
-    samples = record.get("latencies")
-    listed = [s for s in samples if isinstance(s, int | float)] if isinstance(samples, list) else []
-    if listed and min(listed) <= 0:
-        raise InputError("latencies has a time that is not above 0")
+    samples = fields.samples(record, "latencies")
     yield Reading(
         format=f"{NAME} latency",
         kind="run",
         seconds=mean,
-        best=min(listed) if listed else None,
+        best=min(samples, default=None),
         spread=fields.relative(fields.number(record, "std_latency"), mean),
-        samples=len(listed) or None,
+        samples=len(samples) or None,
         engine="vllm",
         extra=fields.rest(record, _LATENCY),
     )

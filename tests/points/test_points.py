@@ -1,0 +1,180 @@
+"""Points: exact round trips, refusals by name, and files that lose at most the last line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roofline.errors import InputError
+from roofline.points import Part, Point, PointsWriter, Roof, Seconds, Source, read_points
+from roofline.points.point import SCHEMA, point_from_json
+from roofline.step import Group
+
+POINT = Point(
+    parts=(Part((Group(4, 1, 31),), 16, True),),
+    seconds=Seconds(0.8, 0.75, 0.02, 16),
+    model="tiny",
+    layers=2,
+    weights="bf16",
+    engine="torch",
+    roof=Roof(3e10, {"bf16": 2e12}, {"launch": 5e-6}, 0.03),
+    source=Source("llama-bench", "x.json", 3),
+    notes=("busy",),
+    extra={"their": {"field": [1, "zwei"]}},
+)
+
+positive = st.floats(1e-9, 1e15, allow_nan=False)
+groups = st.builds(Group, st.integers(1, 10**6), st.integers(1, 10**6), st.integers(0, 10**7))
+parts = st.builds(
+    Part, st.lists(groups, min_size=1, max_size=3).map(tuple), positive, st.booleans()
+)
+points = st.builds(
+    Point,
+    parts=st.lists(parts, min_size=1, max_size=4).map(tuple),
+    seconds=st.builds(
+        Seconds,
+        positive,
+        st.none() | positive,
+        st.none() | st.floats(0, 10),
+        st.none() | st.integers(1, 10**6),
+    ),
+    basis=st.sampled_from(["steps", "token", "first", "run"]),
+    model=st.none() | st.text(max_size=20),
+    layers=st.none() | st.integers(1, 1000),
+    devices=st.integers(1, 1024),
+    tokens=st.none() | positive,
+    roof=st.none()
+    | st.builds(Roof, st.none() | positive, st.dictionaries(st.text(max_size=5), positive)),
+    notes=st.lists(st.text(max_size=9)).map(tuple),
+    extra=st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none()),
+)
+
+
+@given(points)
+@settings(max_examples=200)
+def test_a_point_survives_its_file_form(point: Point) -> None:
+    line = json.dumps(point.to_json())
+    assert point_from_json(json.loads(line), "here") == point
+
+
+def test_context_of_growing_decode_is_its_mean() -> None:
+    assert POINT.context == 31 + 1 + 7.5
+    assert POINT.batch == 4
+    assert POINT.step_seconds == pytest.approx(0.05)
+    assert POINT.tokens_per_s == pytest.approx(80)
+
+
+def test_unknown_fields_are_kept() -> None:
+    line = POINT.to_json() | {"from_the_future": {"x": 1}}
+    kept = point_from_json(line, "here")
+    assert kept.extra["from_the_future"] == {"x": 1}
+    assert kept.to_json()["extra"]["from_the_future"] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"schema": "roofline.points/2"}, "schema is 'roofline.points/2'"),
+        ({"basis": "guess"}, "basis is 'guess'"),
+        ({"parts": []}, "at least one part"),
+        ({"parts": [{"groups": [{"batch": 0, "new_tokens": 1, "past": 0}]}]}, "batch is 0"),
+        ({"parts": [{"groups": [{"batch": 1.5, "new_tokens": 1, "past": 0}]}]}, "whole number"),
+        ({"parts": [{"groups": [{"batch": 1}]}]}, "has batch, new_tokens and past"),
+        ({"seconds": {}}, "seconds.median is missing"),
+        ({"seconds": {"median": -1}}, "finite and positive"),
+        ({"seconds": {"median": float("nan")}}, "finite and positive"),
+        ({"seconds": {"median": True}}, "must be a number, this is a boolean"),
+        ({"seconds": {"median": 10**400}}, "finite and positive"),
+        ({"model": 7}, "model must be a string"),
+        ({"devices": 0}, "devices is 0"),
+        ({"notes": "x"}, "notes must be a list"),
+        ({"roof": {"compute": {"bf16": "fast"}}}, "roof.compute.bf16 must be a number"),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        point_from_json(POINT.to_json() | change, "f, line 3")
+    assert says in str(refused.value)
+    assert "f, line 3" in str(refused.value)
+
+
+def test_appending_never_touches_what_is_there(tmp_path: Path) -> None:
+    path = str(tmp_path / "points.jsonl")
+    for _ in range(3):
+        with PointsWriter(path) as writer:
+            writer.add(POINT)
+    assert list(read_points(path)) == [POINT] * 3
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_line_cut_off_anywhere_costs_only_itself(tmp_path: Path, cut: int) -> None:
+    path = str(tmp_path / "points.jsonl")
+    with PointsWriter(path) as writer:
+        writer.add(POINT)
+        writer.add(POINT)
+    size = os.path.getsize(path)
+    os.truncate(path, size - cut)
+    if cut > 1:
+        with pytest.raises(InputError, match="line 2: not JSON"):
+            list(read_points(path))
+        assert list(read_points(path, finished_only=True)) == [POINT]
+    with PointsWriter(path) as writer:
+        writer.add(POINT)
+    # A line that lacks only its newline is whole, and stays.
+    assert list(read_points(path)) == [POINT] * (3 if cut == 1 else 2)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "points.jsonl")
+    with PointsWriter(path) as writer:
+        writer.add(POINT)
+        before = Path(path).read_bytes()
+        real = os.write
+
+        def full(fd: int, data: bytes) -> int:
+            if len(data) <= 40:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(fd, data[:40])
+
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(InputError, match=r"No space left.*--resume"):
+            writer.add(POINT)
+        monkeypatch.undo()
+        assert Path(path).read_bytes() == before
+        writer.add(POINT)
+    assert list(read_points(path)) == [POINT, POINT]
+
+
+def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "points.jsonl")
+    with PointsWriter(path), pytest.raises(InputError, match="another run is writing"):
+        PointsWriter(path)
+
+
+def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        PointsWriter(str(tmp_path / "no" / "points.jsonl"))
+    with pytest.raises(InputError, match="No such file"):
+        list(read_points(str(tmp_path / "none.jsonl")))
+
+
+def test_lines_that_are_no_points_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "points.jsonl"
+    for text, says in [
+        ("[1]\n", "line 1: a point is a JSON object, this is a list"),
+        ("\n{}\n", "line 2: schema is None"),
+        ("[" * 200_000 + "\n", "nested too deeply"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(InputError) as refused:
+            list(read_points(str(path)))
+        assert says in str(refused.value)
+    assert SCHEMA == "roofline.points/1"
