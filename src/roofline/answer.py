@@ -82,15 +82,8 @@ def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
     found = [verdict(e, words)]
     f = e.fit
     if e.verdict.code == "capacity":
-        if f.max_batch:
-            text = words("say.capacity", batch=e.step.batch, max=f.max_batch)
-        else:
-            text = words(
-                "say.capacity.none",
-                weights=si(f.weight_bytes, "B"),
-                memory=si(f.memory_bytes or 0, "B"),
-            )
-        found.append((words("label.capacity"), text))
+        full = words("say.capacity", batch=e.step.batch, max=f.max_batch)
+        found.append((words("label.capacity"), full if f.max_batch else _roomless(e, words)))
     found.append((words("label.best"), _speed(e, words)))
     found += _climb(e, words)
     found += _lever_lines(e, words)
@@ -114,9 +107,11 @@ def _speed(e: Explanation, words: Words) -> str:
 
 
 def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
-    c, f = e.climb, e.fit
+    c = e.climb
     limit = digits(c.limit) if c.limit is not None else ""
-    if c.crossing is None:
+    if c.limit is not None and e.step.phase == "mixed":
+        text = words("say.climb.mixed", limit=limit)
+    elif c.crossing is None:
         group = e.step.groups[0]
         one = e.case.bound(Step(e.step.phase, (Group(1, group.new_tokens, group.past),)))
         own = one.kv_read + one.kv_write + one.state
@@ -132,29 +127,36 @@ def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
         text = words("say.climb.crosses.unbounded", crossing=c.crossing)
     else:
         text = words("say.climb.crosses", crossing=c.crossing, limit=limit)
-    return [(words("label.batch"), text), ("", _room(e, words))] if f else []
+    return [(words("label.batch"), text), ("", _room(e, words))]
 
 
 def _room(e: Explanation, words: Words) -> str:
     c, f = e.climb, e.fit
     parts = []
-    if c.kv_outweighs is not None and c.kv_outweighs > 1:
+    if c.kv_outweighs is not None and c.kv_outweighs > 1 and e.step.phase == "decode":
         parts.append(words("say.climb.outweighs", batch=c.kv_outweighs))
     if f.max_batch is None:
         parts.append(words("say.climb.unknown", machine=e.case.machine.name))
     elif f.max_batch == 0:
-        parts.append(
-            words(
-                "say.climb.roomless",
-                weights=si(f.weight_bytes, "B"),
-                memory=si(f.memory_bytes or 0, "B"),
-            )
-        )
+        parts.append(_roomless(e, words))
     else:
         before = c.crossing is not None and f.max_batch < c.crossing
         key = "say.climb.full.before" if before else "say.climb.full"
         parts.append(words(key, batch=f.max_batch))
     return ("；" if words.language == "zh" else "; ").join(parts)
+
+
+def _roomless(e: Explanation, words: Words) -> str:
+    f = e.fit
+    memory = f.memory_bytes or 0
+    return words(
+        "say.climb.roomless",
+        weights=si(f.weight_bytes, "B"),
+        sequence=si(f.kv_bytes_per_sequence + f.workspace_per_sequence, "B"),
+        room=si(memory * f.usable, "B"),
+        usable=percent(f.usable),
+        memory=si(memory, "B"),
+    )
 
 
 def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:

@@ -342,36 +342,32 @@ class Case:
         return tuple(found)
 
     def climb(self, step: Step) -> Climb:
-        """What a growing batch (of the step's first group) does."""
-        first, *rest = step.groups
-        others = tuple(rest)
+        """What a growing batch does to the step; to its decode part alone, where it is mixed
+        (prefill beside it lifts the intensity, so there the batch pulls it down again)."""
+        first = step.groups[0]
         one = (Group(1, first.new_tokens, first.past, first.all_logits),)
-        before = sum(g.batch * g.new_tokens for g in others)
         bandwidth = self.bandwidth
         # One sequence's own FLOPs, seconds and bytes; what is paid whatever the batch; experts.
-        flops = arithmetic = traffic = state = fixed_s = fixed = 0.0
+        flops = arithmetic = traffic = state = fixed = 0.0
         experts: list[tuple[float, Quantity]] = []
         for q, f, t, moved, kept in self._sums:
             if q.q == "touched":
                 experts.append((moved, q))
             elif q.q == "one":
                 fixed += moved
-                fixed_s -= moved / bandwidth
             else:
                 own = q.value(one)
                 flops += f * own
                 arithmetic += t * own
                 traffic += moved * own
                 state += kept * own
-                if others:
-                    fixed_s += (t - moved / bandwidth) * q.value(others)
 
         def read(batch: float) -> float:  # bytes of weights
-            tokens = before + batch * first.new_tokens
+            tokens = batch * first.new_tokens
             return fixed + sum(c * _touched(q, tokens) for c, q in experts)
 
         def net(batch: float) -> float:  # seconds of arithmetic beyond traffic
-            return fixed_s - (read(batch) - fixed) / bandwidth + batch * slope
+            return batch * slope - read(batch) / bandwidth
 
         slope = arithmetic - traffic / bandwidth
         crossing = _first(net, slope)

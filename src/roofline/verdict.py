@@ -15,7 +15,7 @@ from typing import Any
 
 from .bound import Bound, Case, Climb, Fit
 from .errors import RooflineError
-from .step import Group, Step
+from .step import Step
 
 BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
 CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "suspect")
@@ -84,7 +84,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
     scheme, cache, _ = stored
     matrix = scheme.weight(case.model.head.path if not case.model.layers else _some_matrix(case))
     for name in ("fp8", "int4:128"):
-        if _size(name) < matrix.size - 0.05:
+        if bound.memory_bound and _size(name) < matrix.size - 0.05:
             ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
     for name in ("fp8", "int4:64"):
         if _size(name) < cache.size - 0.05:
@@ -115,7 +115,7 @@ def _size(name: str) -> float:
 def _more_batch(case: Case, step: Step, bound: Bound, fit: Fit) -> list[Lever]:
     # The largest batch that fits; throughput, not latency.
     batch = step.batch
-    if not fit.max_batch or fit.max_batch <= batch:
+    if step.phase == "mixed" or not fit.max_batch or fit.max_batch <= batch:
         return []
     after = case.bound(step.with_batch(fit.max_batch))
     gain = after.tokens_per_s / bound.tokens_per_s
@@ -127,13 +127,7 @@ def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:
     if step.phase != "decode":
         return []
     drafted = 4
-    group = step.groups[0]
-    verify = Step("verify", (replace_group(group, drafted + 1),))
-    after = case.bound(verify)
+    group = replace(step.groups[0], new_tokens=drafted + 1, all_logits=True)
+    after = case.bound(Step("verify", (group,)))
     gain = (drafted + 1) * bound.overlapped_s / after.overlapped_s
     return [Lever("speculate", gain, {"drafted": drafted})]
-
-
-def replace_group(group: Group, new_tokens: int) -> Group:
-    """The group with other new tokens, logits for all of them."""
-    return replace(group, new_tokens=new_tokens, all_logits=True)

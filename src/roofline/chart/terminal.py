@@ -117,7 +117,8 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     if p.limit is not None and p.limit < 10**right:
         end = put(p.limit, p.roof(p.limit), hollow)
         spots.append((end, words("chart.limit", limit=digits(p.limit))))
-    if p.step.label not in [t.label for t in p.ticks] or p.step.intensity > p.ridge:
+    shown = [*p.ticks, p.prefill]
+    if all((p.step.intensity, p.step.speed) != (t.intensity, t.speed) for t in shown):
         here = put(p.step.intensity, p.step.speed, star)
         spots.append((here, words("chart.here")))
     spots += [(put(t.intensity, t.speed, mark), t.label) for t in p.ticks]

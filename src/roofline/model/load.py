@@ -33,6 +33,11 @@ def load(name: str) -> Model:
         if os.sep in name:
             raise NotFound(f"{error} (and there is no file or folder of that path)") from None
         raise
+    return from_entry(entry)
+
+
+def from_entry(entry: dict[str, Any]) -> Model:
+    """The model of a catalogue entry."""
     model = from_config(entry["config"], entry["name"])
     source = entry["source"]
     return model.altered(source=f"{source['title']}, {source['date']}")
