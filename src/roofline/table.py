@@ -8,7 +8,8 @@ from .chart.terminal import width_of
 
 
 def render(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A table: the first ``left`` columns flush left, the others flush right."""
+    """A table: the first ``left`` columns flush left, the others flush right; a head of empty
+    texts is left out."""
     cells = [list(head), *(list(r) for r in rows)]
     widths = [max(width_of(r[i]) for r in cells) for i in range(len(head))]
 
@@ -19,5 +20,9 @@ def render(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
             found.append(text + gap if i < left else gap + text)
         return "  ".join(found).rstrip()
 
-    rule = "  ".join("-" * w for w in widths)
-    return "\n".join([line(cells[0]), rule, *(line(r) for r in cells[1:])])
+    rows = [line(r) for r in cells]
+    if any(head):
+        rows.insert(1, "  ".join("-" * w for w in widths))
+    else:
+        del rows[0]
+    return "\n".join(rows)

@@ -171,21 +171,20 @@ def _show(m: Machine, say: Words) -> None:
 def _figures(rows: list[tuple[str, str, str, Figure]], m: Machine, say: Words) -> None:
     from .. import table
 
+    titles = {f.source: f for *_, f in rows if f.source}
+    numbers = {title: f"[{i}]" for i, title in enumerate(titles, 1)}
     out, last = [], ""
     for what, which, value, f in rows:
         notes = [say("machine.accumulate", what=f.accumulate)] if f.accumulate else []
         notes += [f.note] if f.note else []
-        source = ", ".join(x for x in (f.source, f.date) if x)
-        kind = say(f"ceilings.{f.kind}")
-        out.append((what if what != last else "", which, value, kind, "; ".join(notes), source))
+        kind = say(f"ceilings.{f.kind}") + " " + numbers.get(f.source, "")
+        out.append((what if what != last else "", which, value, kind, "; ".join(notes)))
         last = what
-    head = ("", "", "", "", "", say("table.source"))
-    print(table.render(head, out, left=6))
+    print(table.render(("", "", "", "", ""), out, left=5))
     roof = m.roof()
     ridges = ", ".join(f"{p} {digits(roof.ridge(p))}" for p in roof.compute)
     print(f"\n{say('machine.ridge')} (FLOP/byte): {ridges}")
     for note in m.notes:
-        print(f"  {note}")
-    urls = {f.source: f.url for *_, f in rows if f.url}
-    for title, url in urls.items():
-        print(f"  {title}: {url}")
+        print(note)
+    for title, f in titles.items():
+        print(f"{numbers[title]} {', '.join(x for x in (title, f.date, f.url) if x)}")
