@@ -1,0 +1,58 @@
+// The verdict: which ceiling a step hits, and what would change it, as codes and numbers.
+// The same rules as roofline/verdict.py. A lever's gain is found by asking the model again
+// with the change made, so it is the most that the change can give.
+
+import { bound, using } from "./bound.js";
+
+// The larger part of the ceiling that binds, or no room.
+export function judge(b, f, batch) {
+  let code = "compute";
+  if (f.most !== null && batch > f.most) {
+    code = "capacity";
+  } else if (b.memory_bound) {
+    const parts = [
+      ["memory:weights", b.weights],
+      ["memory:kv", b.kv],
+      ["memory:state", b.state],
+    ];
+    code = parts.reduce((most, part) => (part[1] > most[1] ? part : most))[0];
+  }
+  return { code, memory_bound: b.memory_bound, shares: b.shares };
+}
+
+// Changes worth making, most gain first; those that give under 1 % are left out.
+export function levers(c, phase, groups, b, f) {
+  const found = [];
+  const ask = (code, values, changes) => {
+    const other = using(c, changes);
+    if (other) found.push({ code, gain: b.overlapped_s / bound(other, groups).overlapped_s, values });
+  };
+  const { formats, options, model } = c;
+  const kept = options.kv || c.cache.name;
+  const matrix = c.chosen?.size ?? model.matrix;
+  for (const to of ["fp8", "int4:128"]) {
+    if (formats[to].size < matrix - 0.05) ask("weights", { to }, { weights: to, kv: kept });
+  }
+  for (const to of ["fp8", "int4:64"]) {
+    if (formats[to].size < c.cache.size - 0.05) ask("kv", { to }, { kv: to });
+  }
+  const precisions = Object.values(c.used);
+  const narrow = precisions.includes("fp8") || precisions.includes("fp4");
+  if (!b.memory_bound && c.roof.compute.fp8 && !options.compute && !narrow) {
+    ask("compute", { to: "fp8" }, { weights: "fp8", kv: kept });
+  }
+  const [first, ...others] = groups;
+  if (f.most && f.most > first.batch) {
+    const after = bound(c, [{ ...first, batch: f.most }, ...others]);
+    const values = { batch: f.most, step_s: after.overlapped_s };
+    found.push({ code: "batch", gain: after.tokens_per_s / b.tokens_per_s, values });
+  }
+  if (phase === "decode") {
+    const drafted = 4; // all accepted, the draft itself free: the most it can give
+    const after = bound(c, [{ ...first, new: drafted + 1, all: true }]);
+    const gain = ((drafted + 1) * b.overlapped_s) / after.overlapped_s;
+    found.push({ code: "speculate", gain, values: { drafted } });
+  }
+  found.push({ code: "devices", gain: 2, values: { devices: 2 } });
+  return found.filter((x) => x.gain >= 1.01).sort((x, y) => y.gain - x.gain);
+}

@@ -1,0 +1,157 @@
+// What a step costs: the coefficients that the core emits, evaluated again.
+//
+// A step is a list of groups {batch, new, past, all}: `batch` sequences with `new` new tokens
+// after `past` cached ones; `all` where logits are needed for every new token (verify).
+// The quantities are those of roofline/step.py. Sums here never subtract large numbers from
+// each other, so that doubles agree with the core's exact integers to 1e-12.
+
+export const TRAFFIC = ["weights", "kv_read", "kv_write", "state"];
+
+export const step = {
+  decode: (batch, context) => [{ batch, new: 1, past: context - 1, all: false }],
+  prefill: (batch, prompt, past = 0) => [{ batch, new: prompt, past, all: false }],
+  verify: (batch, drafted, context) => [
+    { batch, new: drafted + 1, past: context - 1, all: true },
+  ],
+  mixed: (...steps) => steps.flat(),
+};
+
+// Σ_{p=past+1}^{past+count} min(⌊p/stride⌋, window): keys seen by `count` causal queries.
+function pairs(past, count, window, stride) {
+  let rising = count;
+  if (window !== null) {
+    rising = Math.min(Math.max(window * stride - past, 0), count);
+  }
+  const flat = window === null ? 0 : (count - rising) * window;
+  if (stride === 1) return rising * past + (rising * (rising + 1)) / 2 + flat;
+  const whole = Math.floor(past / stride);
+  const last = (past % stride) + rising;
+  const steps = Math.floor(last / stride);
+  const rest = last % stride;
+  return whole * rising + (stride * steps * (steps - 1)) / 2 + steps * (rest + 1) + flat;
+}
+
+// Queries of a chunk of `size` see the keys of their own chunk, up to themselves.
+function chunkPairs(past, count, size) {
+  const seen = (n) =>
+    (Math.floor(n / size) * size * (size + 1)) / 2 + ((n % size) * ((n % size) + 1)) / 2;
+  const start = past % size;
+  return seen(start + count) - (start * (start + 1)) / 2;
+}
+
+const strided = (q, g) => Math.floor((g.past + g.new) / (q.stride ?? 1));
+const within = (n, limit) => (limit === null ? n : Math.min(n, limit));
+
+const PER_SEQUENCE = {
+  tokens: (q, g) => g.new,
+  sequences: () => 1,
+  rows: (q, g) => (g.all ? g.new : 1),
+  pairs: (q, g) => pairs(g.past, g.new, q.window, q.stride ?? 1),
+  entries: (q, g) => within(strided(q, g), q.window === null ? null : q.window + g.new - 1),
+  held: (q, g) => within(strided(q, g), q.window),
+  chunk_pairs: (q, g) => chunkPairs(g.past, g.new, q.window),
+  chunk_entries: (q, g) => g.new + (g.past % q.window),
+  latent: (q, g) => {
+    const [pairAbsorbed, tokenAbsorbed, pairExpanded, entryExpanded] = q.costs;
+    const seen = pairs(g.past, g.new, q.window, 1);
+    return Math.min(
+      pairAbsorbed * seen + tokenAbsorbed * g.new,
+      pairExpanded * seen + entryExpanded * (g.past + g.new),
+    );
+  },
+};
+
+// The value of a quantity on a step. An unknown one is an error, never zero.
+export function quantity(q, groups) {
+  if (q.q === "one") return 1;
+  if (q.q === "touched") {
+    if (q.experts === q.active) return q.experts;
+    const tokens = groups.reduce((n, g) => n + g.batch * g.new, 0);
+    return q.experts * (1 - (1 - q.active / q.experts) ** tokens);
+  }
+  const one = PER_SEQUENCE[q.q];
+  if (!one) throw new Error(`unknown quantity ${q.q}`);
+  let total = 0;
+  for (const g of groups) total += g.batch * one(q, g);
+  return total;
+}
+
+const SIXTEEN_BITS = ["fp64", "fp32", "tf32", "bf16", "fp16"];
+
+// Which of a model's formats a choice means; see Model.formats in the core.
+export function formatsOf(model, choice, formats) {
+  const chosen = choice.weights ? formats[choice.weights] : null;
+  let activations = formats[model.dtype];
+  if (chosen && ["fp32", "bf16", "fp16"].includes(choice.weights)) activations = chosen;
+  const cache = choice.kv ? formats[choice.kv] : model.kv ? formats[model.kv] : activations;
+  return { chosen, cache, activations };
+}
+
+// A model's work in chosen formats, as a table of schema roofline.work/1.
+// choice: {weights, kv, compute}, each a name or empty for the checkpoint's own.
+export function bind(model, choice, formats) {
+  const { chosen, cache, activations } = formatsOf(model, choice, formats);
+  const { uniform, own, cast } = model.tables;
+  const table = chosen || !own ? uniform : choice.compute ? cast : own;
+  const weights = chosen ?? formats[model.stored];
+  const size = { w: weights?.size ?? 0, c: cache.size, a: activations.size };
+  const attention = SIXTEEN_BITS.includes(choice.compute) ? choice.compute : activations.compute;
+  const named = { "@w": choice.compute || weights?.compute, "@a": attention };
+
+  const terms = (list) => {
+    const out = [];
+    for (const [q, coefficient, factor] of list) {
+      const value = factor ? coefficient * size[factor] : coefficient;
+      const same = out.find((t) => t[0] === q);
+      if (same) same[1] += value;
+      else out.push([q, value]);
+    }
+    return out;
+  };
+  const each = (object) => Object.fromEntries(Object.entries(object).map(([k, v]) => [k, terms(v)]));
+  return {
+    schema: "roofline.work/1",
+    resident: table.resident.reduce((sum, [c, factor]) => sum + (factor ? c * size[factor] : c), 0),
+    quantities: table.quantities,
+    operators: table.operators.map((op) => ({
+      ...op,
+      compute: named[op.compute] ?? op.compute,
+      flops: terms(op.flops),
+      bytes: each(op.bytes),
+    })),
+  };
+}
+
+const sum = (terms, values) => {
+  let total = 0;
+  for (const [q, c] of terms ?? []) total += c * values[q];
+  return total;
+};
+
+const valuesOf = (table, groups) => table.quantities.map((q) => quantity(q, groups));
+
+// What each operator costs in a step, all its instances together.
+export function costs(table, groups) {
+  const v = valuesOf(table, groups);
+  return table.operators.map((op) => {
+    const cost = { op, flops: op.count * sum(op.flops, v), bytes: 0 };
+    for (const kind of TRAFFIC) {
+      cost[kind] = op.count * sum(op.bytes[kind], v);
+      cost.bytes += cost[kind];
+    }
+    return cost;
+  });
+}
+
+// One kind of byte (or "flops") of the whole step.
+export function total(table, kind, groups) {
+  const v = valuesOf(table, groups);
+  const of = (op) => (kind === "flops" ? op.flops : op.bytes[kind]);
+  return table.operators.reduce((n, op) => n + op.count * sum(of(op), v), 0);
+}
+
+// Bytes of the largest single operator's activations.
+export function workspace(table, groups) {
+  const v = valuesOf(table, groups);
+  return table.operators.reduce((most, op) => Math.max(most, sum(op.bytes.activations, v)), 0);
+}
