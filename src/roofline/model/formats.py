@@ -196,9 +196,9 @@ def precision(text: str) -> str:
         UnsupportedError: no such precision.
     """
     name = text.strip().lower()
-    name = {"nvfp4": "fp4", "mxfp4": "fp4"}.get(name, _ALIASES.get(name, name))
-    if name == "int4:128":
-        name = "int4"
+    if name not in PRECISIONS:
+        name = _ALIASES.get(name, name)
+        name = {"nvfp4": "fp4", "mxfp4": "fp4", "int4:128": "int4"}.get(name, name)
     if name not in PRECISIONS:
         raise UnsupportedError(f"no arithmetic '{text}'. Known: {', '.join(PRECISIONS)}")
     return name
