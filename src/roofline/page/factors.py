@@ -7,8 +7,8 @@ factors are not a second model: they are read off ``model.work`` itself at four 
 and checked at a fifth, which also refuses a model whose work is not affine.
 
 The arithmetic is open likewise: ``compute`` is a precision, ``@w`` (the weight format's, or
-the one chosen) or ``@a`` (attention's: the one chosen where it has 16 bits or more, else the
-activations').
+the one chosen), ``@a`` (attention's: the one chosen where it has 16 bits or more, else the
+activations') or ``@d`` (the activations', whatever is chosen).
 """
 
 from __future__ import annotations
@@ -52,10 +52,12 @@ def _work(model: Model, sizes: tuple[int, int, int], own: bool, override: str | 
 
 def _open(model: Model, *, own: bool, override: str | None) -> dict[str, Any]:
     probes = [_work(model, sizes, own, override) for sizes in _PROBES]
+    # Under an override of 16 bits or more attention follows it, too.
+    wide = {op.name: op.compute for op in _work(model, _PROBES[0], own, "fp64").operators}
     index: dict[Any, int] = {}
     operators = []
     for row in zip(*(p.operators for p in probes), strict=True):
-        operators.append(_operator(row, index, override))
+        operators.append(_operator(row, index, override, wide))
     return {
         "resident": [[c, f] if f else [c] for c, f in _affine([p.resident for p in probes])],
         "quantities": [q.to_json() for q in index],
@@ -63,7 +65,9 @@ def _open(model: Model, *, own: bool, override: str | None) -> dict[str, Any]:
     }
 
 
-def _operator(row: tuple[Operator, ...], index: dict[Any, int], override: str | None) -> Any:
+def _operator(
+    row: tuple[Operator, ...], index: dict[Any, int], override: str | None, wide: dict[str, str]
+) -> Any:
     first = row[0]
     for other in row[1:]:
         if (other.name, other.count, other.compute) != (first.name, first.count, first.compute):
@@ -81,6 +85,8 @@ def _operator(row: tuple[Operator, ...], index: dict[Any, int], override: str | 
 
     # Under an override of 8 bits matrix products follow it and attention does not.
     compute = "@w" if override is not None and first.compute == override else first.compute
+    if compute == "@a" and wide.get(first.name) != "fp64":
+        compute = "@d"
     sizes = {kind: terms(kind) for kind in BYTES}
     return {
         "name": first.name,

@@ -96,7 +96,7 @@ export function bind(model, choice, formats) {
   const weights = chosen ?? formats[model.stored];
   const size = { w: weights?.size ?? 0, c: cache.size, a: activations.size };
   const attention = SIXTEEN_BITS.includes(choice.compute) ? choice.compute : activations.compute;
-  const named = { "@w": choice.compute || weights?.compute, "@a": attention };
+  const named = { "@w": choice.compute || weights?.compute, "@a": attention, "@d": activations.compute };
 
   const terms = (list) => {
     const out = [];

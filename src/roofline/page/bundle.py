@@ -1,0 +1,72 @@
+"""Several ES modules as one script, so that a page can be one file under a strict policy.
+
+The modules are plain and run as they are from a folder. As one script each is a function
+called once, after those that it imports, that returns what it exports. For that the modules
+keep to a plain form, which is checked here: imports by name from ``./other.js``, exports in
+front of a ``function``, ``const`` or ``class``, no import in a circle.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+FOLDER = os.path.join(os.path.dirname(__file__), "web")
+
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+)\.js";\n', re.M)
+_EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) +([A-Za-z_$][\w$]*)", re.M)
+_OTHER = re.compile(r"^\s*(?:import|export)\b.*", re.M)
+_COMMENT = re.compile(r"^\s*//.*\n", re.M)
+
+
+def read(name: str) -> str:
+    """A file of the page's folder."""
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def bundle(*entries: str, exports: bool = False) -> str:
+    """One script that holds these modules and all that they import.
+
+    Args:
+        entries: names in the page's folder, without ``.js``.
+        exports: whether the script exports what the entries export (else it only runs).
+
+    Raises:
+        ValueError: a module breaks one of the rules above.
+    """
+    order: list[str] = []
+    for entry in entries:
+        _visit(entry, order, ())
+    parts = [_module(name) for name in order]
+    if exports:
+        for entry in entries:
+            names = [name for _, name in _EXPORT.findall(read(f"{entry}.js"))]
+            parts.append(f"export const {{ {', '.join(names)} }} = ${entry};")
+    return "\n".join(parts) + "\n"
+
+
+def _module(name: str) -> str:
+    text = read(f"{name}.js")
+    names = [found for _, found in _EXPORT.findall(text)]
+    for imported, other in _IMPORT.findall(text):
+        there = {found for _, found in _EXPORT.findall(read(f"{other}.js"))}
+        for wanted in filter(None, (part.strip() for part in imported.split(","))):
+            if wanted not in there:
+                raise ValueError(f"{name}.js: {other}.js does not export '{wanted}'")
+    body = _IMPORT.sub(lambda m: f"const {{{m[1]}}} = ${m[2]};\n", text)
+    body = _EXPORT.sub(r"\1 \2", body)
+    if found := _OTHER.search(body):
+        raise ValueError(f"{name}.js: cannot be bundled: {found[0].strip()}")
+    body = _COMMENT.sub("", body).strip()
+    return f"const ${name} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+
+
+def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
+    if name in path:
+        raise ValueError(f"modules import each other: {' → '.join((*path, name))}")
+    if name in order:
+        return
+    for _, other in _IMPORT.findall(read(f"{name}.js")):
+        _visit(other, order, (*path, name))
+    order.append(name)

@@ -1,0 +1,201 @@
+"""What the page knows: models as open coefficients, machines with their sources, formats.
+
+Schema ``roofline.page/1``::
+
+    {"schema", "version", "date",
+     "formats":  {NAME: {"name", "size", "compute", "note"?}},
+     "choices":  {"weights": [NAME…], "kv": [NAME…], "compute": [PRECISION…]},
+     "models":   [{"id", "name", "org", "parameters", "active", "longest", "dtype", "kv",
+                   "stored", "scheme", "matrix", "notes", "source", "tables"}],
+     "machines": [a machine file without its sources],
+     "sources":  {KEY: {"title", "url", "date"}},
+     "points":   [points of schema roofline.points/1]}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import __version__
+from ..machine.load import entries as machine_entries
+from ..machine.load import load as load_machine
+from ..machine.machine import Ceilings, Figure, Machine
+from ..model import Model
+from ..model import formats as known
+from ..model import load as load_model
+from ..model.load import entries as model_entries
+from ..model.model import Uniform
+from .factors import tables
+
+MODELS = (
+    "llama-3.1-8b", "llama-3.1-70b", "llama-2-7b", "qwen3-0.6b", "qwen3-4b", "qwen3-8b",
+    "qwen3-32b", "qwen3-30b-a3b", "qwen3-235b-a22b", "mixtral-8x7b", "gpt-oss-20b",
+    "gpt-oss-120b", "gemma-3-27b", "deepseek-v3",
+)  # fmt: skip
+"""Offered where none is asked for: one of each idea, from a laptop's size to a rack's."""
+
+MACHINES = (
+    "h100-sxm", "h100-pcie", "h200-sxm", "b200", "a100-80gb-sxm", "l40s", "l4", "rtx-4090",
+    "rtx-5090", "rtx-3090", "mi300x", "gb10", "m2-max-38c", "xeon-8480",
+)  # fmt: skip
+"""The same for machines."""
+
+WEIGHTS = ("bf16", "fp8", "int8", "int4:128", "mxfp4", "nvfp4", "q8_0", "q6_k", "q4_k_m", "q4_0")
+KV = ("bf16", "fp8", "int4:64", "q8_0")
+COMPUTE = ("bf16", "fp16", "fp8", "int8", "fp4")
+
+
+def page_data(
+    models: Iterable[str | Model] = MODELS,
+    machines: Iterable[str | Machine] = MACHINES,
+    *,
+    date: str,
+    points: Iterable[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """All that one page needs, as JSON.
+
+    Args:
+        models, machines: names, paths or the things themselves, in the order of the lists.
+        date: the day it is made on, ``YYYY-MM-DD``.
+        points: measured points, as their files hold them.
+
+    Raises:
+        RooflineError: a name or file that cannot be used.
+    """
+    sources: dict[str, dict[str, str]] = {}
+    listed = [model_json(m) for m in models]
+    formats = dict.fromkeys((*WEIGHTS, *KV))
+    for model in listed:
+        for name in (model["dtype"], model["kv"], model["stored"]):
+            if name is not None:
+                formats[name] = None
+    return {
+        "schema": "roofline.page/1",
+        "version": __version__,
+        "date": date,
+        "formats": {name: format_json(name) for name in formats},
+        "choices": {"weights": list(WEIGHTS), "kv": list(KV), "compute": list(COMPUTE)},
+        "models": listed,
+        "machines": [machine_json(m, sources) for m in machines],
+        "sources": sources,
+        "points": list(points),
+    }
+
+
+def everything() -> tuple[list[str], list[str]]:
+    """Ids of the whole catalogue: the models that can be counted, and the machines."""
+    from ..errors import UnsupportedError
+
+    models = []
+    for entry in model_entries():
+        try:
+            load_model(entry["id"])
+        except UnsupportedError:
+            continue
+        models.append(entry["id"])
+    return models, [entry["id"] for entry in machine_entries()]
+
+
+def format_json(name: str) -> dict[str, Any]:
+    """A number format."""
+    found = known.parse(name)
+    data: dict[str, Any] = {"name": name, "size": found.size, "compute": found.compute}
+    return {**data, "note": found.note} if found.note else data
+
+
+def model_json(model: str | Model) -> dict[str, Any]:
+    """A model, its formats left open."""
+    entry: dict[str, Any] = {}
+    if isinstance(model, str):
+        entry = _entry(model)
+        model = load_model(model)
+    scheme = model.scheme
+    return {
+        "id": entry.get("id") or model.name,
+        "name": model.name,
+        "org": entry.get("org", ""),
+        "parameters": model.parameters,
+        "active": model.active_parameters,
+        "longest": model.longest,
+        "dtype": model.dtype.name,
+        "kv": model.kv.name if model.kv else None,
+        "stored": scheme.format.name if isinstance(scheme, Uniform) else None,
+        "scheme": scheme.name,
+        "matrix": _matrix(model),
+        "notes": list(model.notes),
+        "source": entry.get("source") or {"title": os.path.basename(model.source)},
+        "tables": tables(model),
+    }
+
+
+def _matrix(model: Model) -> float:
+    # Bytes a weight of a typical matrix, the one that the levers compare formats with.
+    if not model.layers:
+        return model.scheme.weight(model.head.path).size
+    layer = model.layers[-1]
+    paths = [m.path for part in layer.parts for m in part.linears()]
+    path = f"{layer.prefix}.{layer.indices[0]}.{paths[-1]}" if paths else model.head.path
+    return model.scheme.weight(path).size
+
+
+def _entry(name: str) -> dict[str, Any]:
+    from .. import catalogue
+    from ..errors import NotFound
+
+    try:
+        return catalogue.find(name, model_entries(), "model")
+    except NotFound:
+        return {}  # a path; load() says what is wrong with it
+
+
+def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """A machine as a machine file holds it, its sources added to ``sources``."""
+    if isinstance(machine, str):
+        machine = load_machine(machine)
+
+    def figure(f: Figure | None) -> Any:
+        if f is None:
+            return None
+        data: dict[str, Any] = {"value": _whole(f.value)}
+        if f.source:
+            source = {"title": f.source, "url": f.url, "date": f.date}
+            data["source"] = _key(source, sources)
+        for name in ("accumulate", "note", "spread"):
+            if getattr(f, name) not in ("", None):
+                data[name] = getattr(f, name)
+        return data
+
+    def ceilings(c: Ceilings) -> dict[str, Any]:
+        units = {"bandwidth": c.bandwidth, "compute": c.compute}
+        return {u: {k: figure(v) for k, v in of.items()} for u, of in units.items() if of}
+
+    data = {
+        "id": machine.id,
+        "name": machine.name,
+        "kind": machine.kind,
+        "memory": {
+            "capacity": figure(machine.capacity),
+            "usable": figure(machine.usable),
+            "type": machine.memory_type,
+            "unified": machine.unified,
+        },
+        "datasheet": ceilings(machine.datasheet),
+        "measured": ceilings(machine.measured),
+        "notes": list(machine.notes),
+    }
+    return {k: v for k, v in data.items() if v not in ({}, [])}
+
+
+def _key(source: dict[str, str], sources: dict[str, dict[str, str]]) -> str:
+    for key, known_source in sources.items():
+        if known_source == source:
+            return key
+    key = f"s{len(sources) + 1}"
+    sources[key] = source
+    return key
+
+
+def _whole(value: float) -> float:
+    return int(value) if value == int(value) and abs(value) < 1 << 53 else value

@@ -1,0 +1,116 @@
+"""Random steps and what Python gives for them: the oracle of the page's own evaluation."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+from typing import Any
+
+from roofline.bound import Case
+from roofline.errors import RooflineError
+from roofline.machine.load import load as load_machine
+from roofline.model import load as load_model
+from roofline.page.data import COMPUTE, KV, WEIGHTS, everything, page_data
+from roofline.step import Step
+from roofline.verdict import judge, levers
+
+
+@lru_cache
+def whole_catalogue() -> dict[str, Any]:
+    models, machines = everything()
+    return page_data(models, machines, date="2026-01-01")
+
+
+def random_step(rng: random.Random) -> Step:
+    def up_to(bits: float) -> int:
+        return int(2 ** rng.uniform(0, bits))
+
+    batch, context, prompt = up_to(14), up_to(24), up_to(20)
+    phase = rng.choice(["decode", "decode", "prefill", "verify", "mixed"])
+    if phase == "decode":
+        return Step.decode(batch, context)
+    if phase == "prefill":
+        return Step.prefill(batch, prompt, rng.choice([0, context]))
+    if phase == "verify":
+        return Step.verify(batch, rng.randint(1, 16), context)
+    return Step.mixed(Step.decode(batch, context), Step.prefill(1, prompt))
+
+
+def groups_json(step: Step) -> list[dict[str, Any]]:
+    return [
+        {"batch": g.batch, "new": g.new_tokens, "past": g.past, "all": g.all_logits}
+        for g in step.groups
+    ]
+
+
+def expected(case: Case, step: Step) -> dict[str, Any]:
+    b, c, f = case.bound(step), case.climb(step), case.fit(step)
+    v = judge(b, f, step.batch)
+    changes = levers(case, step, b, c, f)
+    table = case.work.to_json()
+    return {
+        "table": {"resident": table["resident"]},
+        "bound": {
+            name: getattr(b, name)
+            for name in (
+                "flops", "weights", "kv_read", "kv_write", "state", "compute_s", "memory_s",
+                "serial_s", "overlapped_s", "memory_bound", "intensity", "ridge", "tokens",
+                "tokens_per_s", "shares",
+            )
+        },
+        "climb": {
+            name: getattr(c, name)
+            for name in ("limit", "crossing", "reason", "ridge", "linear_crossing", "kv_outweighs")
+        },
+        "fit": {
+            "weights": f.weight_bytes,
+            "kv": f.kv_bytes_per_sequence,
+            "workspace": f.workspace_per_sequence,
+            "memory": f.memory_bytes,
+            "most": f.max_batch,
+        },
+        "verdict": {"code": v.code, "memory_bound": v.memory_bound},
+        "levers": [{"code": x.code, "gain": x.gain, "values": x.values} for x in changes],
+        "operators": [
+            {
+                name: getattr(op, name)
+                for name in ("name", "kind", "count", "compute", "flops", "bytes", "seconds",
+                             "bound", "intensity")
+            }
+            for op in case.operators(step)
+        ],
+        "activations": case.work.total("activations", step),
+    }  # fmt: skip
+
+
+def random_cases(count: int, seed: int) -> dict[str, Any]:
+    """``count`` steps over the whole catalogue, formats and ceilings, with their answers."""
+    rng = random.Random(seed)
+    data = whole_catalogue()
+    model = lru_cache(load_model)
+    machine = lru_cache(load_machine)
+    cases = []
+    for _ in range(count):
+        m, k = rng.choice(data["models"])["id"], rng.choice(data["machines"])["id"]
+        options = {
+            "weights": rng.choice([None, None, *WEIGHTS]),
+            "kv": rng.choice([None, None, *KV]),
+            "compute": rng.choice([None, None, None, *COMPUTE]),
+            "ceilings": rng.choice([None, None, "datasheet", "measured"]),
+        }
+        step = random_step(rng)
+        try:
+            answer = expected(Case(model(m), machine(k), **options), step)
+        except RooflineError:
+            answer = None
+        cases.append(
+            {
+                "model": m,
+                "machine": k,
+                "options": {name: value or "" for name, value in options.items()},
+                "phase": step.phase,
+                "groups": groups_json(step),
+                "expected": answer,
+            }
+        )
+    return {"data": data, "cases": cases}

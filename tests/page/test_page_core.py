@@ -1,0 +1,111 @@
+"""One formula: the page's modules against Python, in Node and in the browser."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from page.cases import random_cases, whole_catalogue
+from page.files import read
+from roofline.errors import RooflineError
+from roofline.model import load as load_model
+from roofline.page.bundle import bundle
+from roofline.page.data import COMPUTE, KV, WEIGHTS
+
+READ = """
+import { readFileSync } from "node:fs";
+const given = JSON.parse(readFileSync(0, "utf8"));
+"""
+
+
+def core() -> str:
+    return bundle("work", "bound", "verdict", exports=True)
+
+
+def test_thousands_of_random_steps_in_node(node):
+    script = (
+        core()
+        + read("golden.js")
+        + READ
+        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total };\n"
+        + "console.log(JSON.stringify(check(roofline, given)));\n"
+    )
+    result = node(script, random_cases(2000, seed=1))
+    assert result["wrong"] == []
+    assert result["count"] == 2000
+    assert 0 < result["worst"] <= 1e-12
+
+
+def test_random_steps_in_the_browser(browser):
+    page = browser.new_page()
+    result = page.evaluate(
+        """async ([core, golden, given]) => {
+            const url = URL.createObjectURL(new Blob([core], { type: "text/javascript" }));
+            const roofline = await import(url);
+            const check = new Function(golden + "; return check;")();
+            return check(roofline, JSON.parse(given));
+        }""",
+        [core(), read("golden.js"), json.dumps(random_cases(500, seed=2))],
+    )
+    page.close()
+    assert result["wrong"] == []
+    assert 0 < result["worst"] <= 1e-12
+
+
+def test_the_comparison_can_fail(node):
+    given = random_cases(5, seed=3)
+    for case in given["cases"]:
+        if case["expected"]:
+            case["expected"]["bound"]["flops"] *= 1 + 1e-10
+    script = (
+        core()
+        + read("golden.js")
+        + READ
+        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total };\n"
+        + "console.log(JSON.stringify(check(roofline, given)));\n"
+    )
+    assert any(".bound.flops" in line for line in node(script, given)["wrong"])
+
+
+def test_open_coefficients_give_the_work_of_every_format(node):
+    """Binding the open table of every model gives ``model.work`` itself, term by term."""
+    data = whole_catalogue()
+    choices = []
+    for i in range(len(data["models"])):
+        weights = [None, WEIGHTS[i % len(WEIGHTS)], "bf16"][i % 3]
+        kv = [None, *KV][i % (1 + len(KV))]
+        compute = [None, *COMPUTE][i % (1 + len(COMPUTE))]
+        for choice in ((None, None, None), (weights, kv, compute), ("int4:128", "fp8", None)):
+            choices.append((i, *choice))
+    script = (
+        core()
+        + READ
+        + "const found = given.choices.map(([i, weights, kv, compute]) =>"
+        + " bind(given.data.models[i], { weights, kv, compute }, given.data.formats));\n"
+        + "console.log(JSON.stringify(found));\n"
+    )
+    tables = node(script, {"data": data, "choices": choices})
+    assert len(tables) == len(choices)
+    for table, (i, weights, kv, compute) in zip(tables, choices, strict=True):
+        name = data["models"][i]["id"]
+        try:
+            expected = load_model(name).work(weights, kv, compute).to_json()
+        except RooflineError:
+            continue
+        assert table["resident"] == pytest.approx(expected["resident"], rel=1e-12)
+        flat, wanted = _flat(table), _flat(expected)
+        assert flat.keys() == wanted.keys(), (name, weights, kv, compute)
+        for key, value in wanted.items():
+            assert flat[key] == pytest.approx(value, rel=1e-12), (name, key)
+
+
+def _flat(table):
+    # (operator, kind of cost, quantity) → coefficient; the numbering of quantities is free.
+    found = {}
+    for at, op in enumerate(table["operators"]):
+        found[at, op["name"], op["kind"], op["compute"]] = op["count"]
+        for kind, terms in {"flops": op["flops"], **op["bytes"]}.items():
+            for q, c in terms:
+                found[at, kind, json.dumps(table["quantities"][q], sort_keys=True)] = c
+    return found
