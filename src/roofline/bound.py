@@ -223,7 +223,8 @@ class Case:
         )
         quantities, rows = self.work.plan()
         self._quantities: tuple[Quantity, ...] = quantities
-        self._rows = tuple(
+        #: each operator with its numbered terms, and its compute ceiling in FLOP/s
+        self.rows = tuple(
             (row, self.arithmetic[row[0].compute][1].value if row[1] else math.inf) for row in rows
         )
         self._sums = self._summed()
@@ -236,7 +237,7 @@ class Case:
     def _summed(self) -> tuple[tuple[Quantity, float, float, float, float], ...]:
         # Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state.
         found: dict[Quantity, list[float]] = {}
-        for (op, *_), peak in self._rows:
+        for (op, *_), peak in self.rows:
             for q, c in op.flops:
                 sums = found.setdefault(q, [0, 0.0, 0, 0])
                 sums[0] += op.count * c
@@ -249,7 +250,7 @@ class Case:
 
     def _where_matrices_cross(self) -> float | None:
         seconds = read = 0.0
-        for (op, *_), peak in self._rows:
+        for (op, *_), peak in self.rows:
             if op.kind == "linear":
                 seconds += op.count * sum(c for _, c in op.flops) / peak
                 read += op.count * sum(c for _, c in op.weights)
@@ -270,7 +271,7 @@ class Case:
         bandwidth = self.bandwidth
         flops = weights = kv_read = kv_write = state = 0
         compute_s = serial_s = by_weights = by_kv = by_state = by_compute = 0.0
-        for (_, f_terms, w_terms, r_terms, k_terms, s_terms), peak in self._rows:
+        for (_, f_terms, w_terms, r_terms, k_terms, s_terms), peak in self.rows:
             f = w = r = k = s = 0
             for i, c in f_terms:
                 f += c * v[i]
@@ -323,7 +324,7 @@ class Case:
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:
         """Each kind of operator under the roof, in the order in which they run."""
         found = []
-        for cost, (row, peak) in zip(self.work.costs(step), self._rows, strict=True):
+        for cost, (row, peak) in zip(self.work.costs(step), self.rows, strict=True):
             op: Operator = row[0]
             arithmetic, traffic = cost.flops / peak, cost.traffic / self.bandwidth
             used = self.arithmetic[op.compute][0] if op.flops else op.compute

@@ -20,9 +20,9 @@ def render(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
             found.append(text + gap if i < left else gap + text)
         return "  ".join(found).rstrip()
 
-    rows = [line(r) for r in cells]
+    lines = [line(r) for r in cells]
     if any(head):
-        rows.insert(1, "  ".join("-" * w for w in widths))
+        lines.insert(1, "  ".join("-" * w for w in widths))
     else:
-        del rows[0]
-    return "\n".join(rows)
+        del lines[0]
+    return "\n".join(lines)

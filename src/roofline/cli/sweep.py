@@ -1,0 +1,164 @@
+"""``roofline sweep MODEL… --on MACHINE…``: many steps, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import product
+
+from .. import sweep as sweeping
+from ..bound import Case
+from ..errors import InputError, UnsupportedError
+from ..machine.load import load as load_machine
+from ..model.load import load as load_model
+from ..units import digits, parse_count, seconds, si
+from ..words import Words
+from . import options
+
+FORMATS = ("table", "csv", "jsonl")
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument("models", nargs="+", metavar="MODEL", help="names or files, as for explain")
+    p.add_argument(
+        "--on", nargs="+", action="extend", metavar="MACHINE", required=True, help="machines"
+    )
+    p.add_argument(
+        "--batch",
+        metavar="LIST",
+        default="1:1024",
+        help="1,8,64; 1:1024 doubles; 1:1024:1 takes every one (default 1:1024)",
+    )
+    p.add_argument(
+        "--context", metavar="LIST", default="2048", help="1k,8k,32k (default 2048); a prompt's "
+        "length for --phase prefill"
+    )  # fmt: skip
+    p.add_argument("--phase", choices=("decode", "prefill", "verify"), default="decode")
+    p.add_argument("--drafted", metavar="K", default="4", help="verify: drafted tokens")
+    p.add_argument("--weights", metavar="LIST", help="formats: bf16,int4")
+    p.add_argument("--kv", metavar="LIST", help="formats of the cache: bf16,fp8")
+    p.add_argument("--compute", metavar="PRECISION", help="as for explain")
+    p.add_argument("--ceilings", choices=("datasheet", "measured"), help="as for explain")
+    p.add_argument("--usable", metavar="FRACTION", default="0.9", help="as for explain")
+    p.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="table: a line a curve, where it goes and where it ends; csv, jsonl: a row a step",
+    )
+    p.add_argument("--steps", action="store_true", help="table: a line a step as well")
+    p.add_argument("--lang", metavar="zh|en", help="language (default: the locale's)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sweep."""
+    curves = _curves(args)
+    if args.format == "csv":
+        sweeping.csv(curves, sys.stdout.write)
+    elif args.format == "jsonl":
+        sweeping.jsonl(curves, sys.stdout.write)
+    else:
+        _tables(curves, args, options.words(args))
+    return 0
+
+
+def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
+    batches = sweeping.span(args.batch, "--batch")
+    contexts = sweeping.span(args.context, "--context")
+    drafted = parse_count(args.drafted, "--drafted")
+    models = [load_model(m) for m in args.models]
+    machines = [(m, load_machine(m)) for m in args.on]
+    weights = args.weights.split(",") if args.weights else [None]
+    caches = args.kv.split(",") if args.kv else [None]
+    size = len(models) * len(machines) * len(weights) * len(caches) * len(contexts) * len(batches)
+    if size > sweeping.MOST_STEPS or len(contexts) > 100_000:
+        raise InputError(f"{size:,} steps are too many for one sweep")
+    found, refused = [], []
+    for model, (name, machine), w, kv in product(models, machines, weights, caches):
+        try:
+            case = Case(
+                model,
+                machine,
+                weights=w,
+                kv=kv,
+                compute=args.compute,
+                ceilings=args.ceilings or ("measured" if name == "here" else None),
+                usable=options.fraction(args.usable, "--usable"),
+            )
+        except UnsupportedError as error:
+            refused.append(error)
+            continue
+        found += [
+            sweeping.Curve(case, args.phase, context, batches, drafted)
+            for context in contexts.values
+        ]
+    if not found and refused:
+        raise refused[0]
+    for reason in refused:
+        print(f"roofline: left out: {reason}", file=sys.stderr)
+    return found
+
+
+CURVE = (
+    "model", "machine", "weights", "kv_format", "context", "one", "best", "best_batch",
+    "best_step", "limit", "ridge", "crossing", "fits",
+)  # fmt: skip
+STEP = (
+    "model", "machine", "weights", "context", "batch", "intensity", "bound", "step", "speed",
+    "fits",
+)  # fmt: skip
+MOST_LINES = 20_000
+
+
+def _tables(curves: list[sweeping.Curve], args: argparse.Namespace, say: Words) -> None:
+    from .. import table
+
+    print(table.render([say(f"sweep.{n}") for n in CURVE], [_summary(c, say) for c in curves], 4))
+    print("\n" + say("sweep.legend"))
+    if args.steps:
+        size = sum(len(c.batches) for c in curves)
+        if size > MOST_LINES:
+            raise InputError(f"{size:,} lines are no table to read: use --format csv or jsonl")
+        rows = [row for c in curves for row in _steps(c, say)]
+        print("\n" + table.render([say(f"sweep.{n}") for n in STEP], rows, 3))
+
+
+def _steps(c: sweeping.Curve, say: Words) -> Iterator[tuple[str, ...]]:
+    room = c.fit.max_batch
+    for batches, b in c.bounds():
+        for i, batch in enumerate(batches.tolist()):
+            yield (
+                c.case.model.name,
+                c.case.machine.id,
+                c.case.weights,
+                str(c.context),
+                str(batch),
+                digits(b.intensity[i]),
+                say("bound.memory" if b.memory_bound[i] else "bound.compute"),
+                seconds(b.overlapped_s[i]),
+                digits(b.tokens_per_s[i]),
+                "?" if room is None else say("sweep.yes" if batch <= room else "sweep.no"),
+            )
+
+
+def _summary(c: sweeping.Curve, say: Words) -> tuple[str, ...]:
+    climb, fit = c.climb, c.fit
+    best = c.batches.largest(fit.max_batch)
+    one, most = c.at(min(c.batches.values)), c.at(best) if best else None
+    return (
+        c.case.model.name,
+        c.case.machine.id,
+        c.case.weights,
+        c.case.kv,
+        str(c.context),
+        digits(one.tokens_per_s),
+        digits(most.tokens_per_s) if most else "-",
+        str(best) if best else "-",
+        seconds(most.overlapped_s) if most else "-",
+        digits(climb.limit) if climb.limit is not None else "∞",
+        digits(climb.ridge),
+        str(climb.crossing) if climb.crossing is not None else say("sweep.never"),
+        "?" if fit.max_batch is None else si(fit.max_batch, ""),
+    )
