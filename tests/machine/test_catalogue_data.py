@@ -67,6 +67,12 @@ def test_there_are_enough() -> None:
     assert sum(len(data["machines"]) for data in FILES.values()) == len(MACHINES) >= 160
 
 
+@pytest.mark.parametrize("page", ["en", "zh"])
+def test_the_pages_say_how_many(page: str) -> None:
+    text = (ROOT / "docs" / page / "machines.md").read_text(encoding="utf-8")
+    assert re.findall(r"(\d+)(?:\nmachines| machines| 台：)", text) == [str(len(MACHINES))]
+
+
 @pytest.mark.parametrize("stem", FILES)
 def test_sources_are_complete_and_used(stem: str) -> None:
     data = FILES[stem]
