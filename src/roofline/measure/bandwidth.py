@@ -1,0 +1,196 @@
+"""Bandwidth probes of a CPU: read, copy and triad, per level, on one core and on all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from roofline.errors import RooflineError
+from roofline.measure.buffers import Buffer
+from roofline.measure.crew import Crew
+from roofline.measure.kernel_native import Move, Native, Read
+from roofline.measure.limits import Limits
+from roofline.measure.sampling import Candidate, Probe, Window
+from roofline.measure.topology import Cache, Topology
+
+GIB = 1 << 30
+_BYTE = 1
+_WORD = int.from_bytes(bytes([_BYTE]) * 8, "little")
+_MASK = (1 << 64) - 1
+_SCALAR = 3.0
+# While measuring, triad multiplies by zero: the same instructions and bytes, and the
+# known pattern survives, so that the sum of the next read also proves the writes.
+_ZERO = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A working set that lives in one level: ``sizes`` per thread, in bytes, to try."""
+
+    key: str
+    sizes: tuple[int, ...]
+
+
+def memory_bytes(topology: Topology, limits: Limits, floor: int = GIB) -> int:
+    """Working set for main memory: 4 × the last-level caches, at least ``floor`` bytes,
+
+    but never more than 40 % of what is free. Virtual machines may report a
+    cache far larger than their share; then the walk only gets longer.
+    """
+    wanted = max(floor, 4 * (topology.last_level() or 64 << 20))
+    return wanted if limits.memory is None else min(wanted, int(limits.memory * 0.4))
+
+
+def levels(topology: Topology, limits: Limits) -> list[Level]:
+    """The cache levels a working set can be placed in, smallest first.
+
+    Half of each thread's share of the cache: enough to leave the level below
+    (at least twice as large), not so much that neighbours push it out.
+    """
+    out: list[Level] = []
+    below = 0
+    ours = [core.threads[0] for core in limits.cores[: limits.threads]]
+    for number in sorted({cache.level for cache in topology.caches}):
+        cache = topology.cache(number)
+        if cache is None:
+            continue
+        share = cache.size // max(1, _sharing(cache, ours))
+        sizes = (share // 2, share // 4) if number >= 3 else (share // 2,)
+        sizes = tuple(s // 4096 * 4096 for s in sizes if s >= 2 * below and s >= 4096)
+        if sizes:
+            out.append(Level(f"L{number}", sizes))
+        below = share
+    return out
+
+
+def _sharing(cache: Cache, ours: list[int]) -> int:
+    return sum(1 for cpu in ours if cpu in cache.shared)
+
+
+class Arena:
+    """One buffer per thread, written by that thread, from which every probe takes its part."""
+
+    def __init__(self, crew: Crew, total: int) -> None:
+        """Take ``total`` bytes over all threads. Raises RooflineError when there is no room."""
+        self.crew = crew
+        self.each = total // len(crew) // 4096 * 4096
+        try:
+            self.buffers = [Buffer(self.each) for _ in crew.cores]
+        except (OSError, OverflowError, ValueError):
+            raise RooflineError(
+                f"no room for {total / GIB:.1f} GiB of working set: close other programs, "
+                "or raise the memory limit of this container"
+            ) from None
+        crew.run(lambda i: self.buffers[i].fill(_BYTE))
+
+    def read(self, kernel: Read, size: int, members: int, note: str = "") -> Candidate:
+        """Read ``size`` bytes per thread, on ``members`` threads."""
+        stride, blocks, moved = kernel.span(min(size, self.each))
+        want = moved // 8 * _WORD
+
+        def run(calls: int) -> Window:
+            sums = [0] * members
+
+            def task(i: int) -> None:
+                sums[i] = kernel.call(self.buffers[i].address, stride, blocks, calls)
+
+            window = self.crew.run(task, calls, members)
+            if any(got & _MASK != want * calls & _MASK for got in sums):
+                raise RooflineError(f"the read kernel ({kernel.label}) returned a wrong sum")
+            return window
+
+        return Candidate(kernel.label + note, float(moved * members), run)
+
+    def move(self, kernel: Move, members: int) -> Candidate:
+        """Copy (2 arrays) or triad (3 arrays) through the whole buffer of each thread."""
+        arrays = 2 if kernel.kind == "copy" else 3
+        # Arrays at the same offset in a page would make loads wait for stores.
+        skew = 17 * 64
+        room = self.each // arrays // 4096 * 4096
+        blocks, moved = kernel.span(room - arrays * skew)
+
+        def task(i: int, calls: int) -> None:
+            base = self.buffers[i].address
+            kernel.call(
+                base, base + room + skew, base + 2 * (room + skew) if arrays == 3 else base,
+                blocks, calls, _ZERO,
+            )
+
+        def run(calls: int) -> Window:
+            return self.crew.run(lambda i: task(i, calls), calls, members)
+
+        return Candidate(kernel.label, float(moved * arrays * members), run)
+
+
+def self_check(native: Native) -> None:
+    """Run every kernel once on numbers that differ everywhere. Raises RooflineError if one errs."""
+    import numpy as np
+
+    size = 1 << 16
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 1 << 62, size // 8, dtype=np.int64)
+    buffer = Buffer(size)
+    buffer.words()[:] = words
+    for read in native.reads:
+        stride, blocks, moved = read.span(size)
+        want = 2 * sum(int(w) for w in words[: moved // 8].tolist())
+        if read.call(buffer.address, stride, blocks, 2) & _MASK != want & _MASK:
+            raise RooflineError(f"the read kernel ({read.label}) computes a wrong sum")
+    one, two, out = Buffer(size), Buffer(size), Buffer(size)
+    one.words("float64")[:] = rng.random(size // 8)
+    two.words("float64")[:] = rng.random(size // 8)
+    for move in native.moves:
+        out.fill(0)
+        blocks, _ = move.span(size)
+        move.call(out.address, one.address, two.address, blocks, 1, _SCALAR)
+        expected = one.words("float64") + (
+            _SCALAR * two.words("float64") if move.kind == "triad" else 0.0
+        )
+        if not np.allclose(out.words("float64"), expected, rtol=1e-15, atol=0):
+            raise RooflineError(f"the {move.label} kernel computes wrong values")
+    for kernel in native.arithmetic:
+        # x ← x/2 + 1/2 ends at 1 in every lane of every chain
+        if abs(kernel.call(100, 0.5, 0.5) - kernel.flops / 4) > 1e-3:
+            raise RooflineError(f"the multiply-add kernel ({kernel.label}) computes wrong values")
+
+
+def probes(
+    native: Native, arena: Arena, topology: Topology, limits: Limits, quick: bool
+) -> Iterator[Probe]:
+    """All bandwidth probes, slowest level first so that the ceiling most asked for is surest."""
+    everyone = limits.threads
+    fast = sum(1 for core in arena.crew.cores if core.capacity >= 0.99)
+    reads = native.reads[1:4] if quick else native.reads
+    counts = [everyone] if fast in (0, everyone) else [everyone, fast]
+    each = arena.each
+
+    def note(members: int) -> str:
+        return "" if members == everyone else f", {members} fast cores"
+
+    yield Probe(
+        "bandwidth.memory",
+        tuple(arena.read(r, each, n, note(n)) for n in counts for r in reads),
+        window=0.03,
+    )
+    for kind in ("copy", "triad"):
+        yield Probe(
+            f"bandwidth.memory.{kind}",
+            tuple(arena.move(m, everyone) for m in native.moves if m.kind == kind),
+            window=0.03,
+        )
+    if everyone > 1:
+        yield Probe(
+            "bandwidth.memory.core",
+            tuple(arena.read(r, each, 1) for r in reads),
+            window=0.03,
+        )
+    for level in levels(topology, limits):
+        sizes = [s for s in level.sizes if s <= each]
+        if sizes:
+            yield Probe(
+                f"bandwidth.{level.key}",
+                tuple(
+                    arena.read(r, s, everyone, f", {s >> 10} KiB a thread")
+                    for s in sizes
+                    for r in reads
+                ),
+                window=0.01 if quick else 0.02,
+            )

@@ -1,0 +1,217 @@
+"""Many short windows, taken in turns, and what they say together.
+
+A shared machine drifts by more than the differences we look for. So no probe
+is run to its end before the next one starts: every round gives each candidate
+one window, and a candidate's figure is made of windows from the whole run.
+"""
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_OVERTIME = 1.5
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One timed stretch: ``calls`` repetitions in ``seconds``, and the share of the time
+
+    that our threads really ran (1 = never put aside, None = cannot be told).
+    """
+
+    calls: int
+    seconds: float
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to reach a ceiling.
+
+    ``amount`` is what one call moves or computes (bytes, FLOP), or 1 for an
+    overhead whose figure is seconds per call. ``run(calls)`` times itself.
+    ``moved`` is what a compute call must read from memory (bytes), if it is
+    made to: `consistency` holds such a figure against both ceilings.
+    """
+
+    label: str
+    amount: float
+    run: Callable[[int], Window]
+    moved: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One ceiling to find: the best of its candidates counts.
+
+    ``key`` is e.g. ``bandwidth.memory``; ``lower`` says that less is better
+    (overheads). ``window`` is the length in seconds a window aims for.
+    """
+
+    key: str
+    candidates: tuple[Candidate, ...]
+    lower: bool = False
+    window: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What the windows of one candidate say: SI units, ``spread`` = 1 - median ÷ best.
+
+    ``repeat`` is how far the best of the first and of the second half of the
+    run lie apart, relative to the better: the file's own word on how well it
+    would be met again. ``intensity`` (FLOP/byte) is known for products whose
+    weights come from memory. ``drift`` is how much the last third lies below the
+    first third (a clock that falls as the chip warms up), medians compared.
+    """
+
+    key: str
+    label: str
+    best: float
+    median: float
+    spread: float
+    windows: int
+    repeat: float | None = None
+    drift: float | None = None
+    share: float | None = None
+    intensity: float | None = None
+
+
+@dataclass(slots=True)
+class Series:
+    """The windows of one candidate so far."""
+
+    probe: Probe
+    candidate: Candidate
+    calls: int = 1
+    rates: list[float] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+
+    def window(self) -> float:
+        """Take one window; return the seconds it took."""
+        timed = self.candidate.run(self.calls)
+        if timed.seconds > 0:
+            per_call = timed.seconds / timed.calls
+            self.rates.append(per_call if self.probe.lower else self.candidate.amount / per_call)
+            if timed.share is not None:
+                self.shares.append(timed.share)
+        return timed.seconds
+
+    def calibrate(self) -> None:
+        """Warm up, and find how many calls fill the probe's window."""
+        self.candidate.run(1)
+        while True:
+            timed = self.candidate.run(self.calls)
+            if timed.seconds >= self.probe.window * 0.5 or self.calls >= 1 << 30:
+                break
+            wanted = self.calls * self.probe.window / max(timed.seconds, 1e-7)
+            self.calls = max(self.calls + 1, min(math.ceil(wanted), self.calls * 16))
+        per_call = max(timed.seconds, 1e-9) / self.calls
+        self.calls = max(1, round(self.probe.window / per_call))
+
+    def figure(self) -> Figure | None:
+        """The summary, or None before the first window."""
+        if not self.rates:
+            return None
+        pick = min if self.probe.lower else max
+        best, median = pick(self.rates), statistics.median(self.rates)
+        spread = 1 - (best / median if self.probe.lower else median / best)
+        half, third = len(self.rates) // 2, len(self.rates) // 3
+        repeat = drift = None
+        if half >= 3:
+            halves = pick(self.rates[:half]), pick(self.rates[half:])
+            repeat = 1 - min(halves) / max(halves)
+        if third >= 3:
+            first, last = (
+                statistics.median(self.rates[:third]),
+                statistics.median(self.rates[-third:]),
+            )
+            drift = 1 - (first / last if self.probe.lower else last / first)
+        return Figure(
+            key=self.probe.key,
+            label=self.candidate.label,
+            best=best,
+            median=median,
+            spread=spread,
+            windows=len(self.rates),
+            repeat=repeat,
+            drift=drift,
+            share=statistics.median(self.shares) if self.shares else None,
+            intensity=self.candidate.amount / moved if (moved := self.candidate.moved) else None,
+        )
+
+
+def better(series: list[Series]) -> Series | None:
+    """The series whose best window is best, among those of one probe."""
+    seen = [s for s in series if s.rates]
+    if not seen:
+        return None
+    if seen[0].probe.lower:
+        return min(seen, key=lambda s: min(s.rates))
+    return max(seen, key=lambda s: max(s.rates))
+
+
+Progress = Callable[[str, Series | None, float, float], None]
+
+
+def sample(
+    probes: list[Probe],
+    seconds: float,
+    progress: Progress | None = None,
+    between: Callable[[], None] | None = None,
+    keep: int = 2,
+    least: int = 6,
+    clock: Clock = time.perf_counter,
+) -> tuple[dict[str, list[Series]], bool]:
+    """Measure all probes within about ``seconds``; return their series and whether it finished.
+
+    First every candidate is warmed up and gets two windows; then the best
+    ``keep`` of each probe take turns until the time is over (but at least
+    ``least`` windows each, if that takes no more than half as long again). ``between`` is called once a round, for whoever
+    watches the machine. Ctrl-C ends the run and keeps what there is.
+    """
+    start = clock()
+    table: dict[str, list[Series]] = {}
+
+    def tell(stage: str, series: Series | None) -> None:
+        if progress:
+            gone = clock() - start
+            progress(stage, series, gone, max(0.0, seconds - gone))
+
+    try:
+        for probe in probes:
+            rows = table.setdefault(probe.key, [])
+            for candidate in probe.candidates:
+                tell("warm", None)
+                series = Series(probe, candidate)
+                series.calibrate()
+                rows.append(series)
+                for _ in range(2):
+                    series.window()
+                tell("warm", series)
+        final = [s for rows in table.values() for s in _leading(rows, keep)]
+        rounds = 0
+        while clock() - start < seconds or (
+            rounds < least - 2 and clock() - start < _OVERTIME * seconds
+        ):
+            for series in final:
+                series.window()
+                tell("sample", series)
+            if between:
+                between()
+            rounds += 1
+    except KeyboardInterrupt:
+        return table, False
+    return table, True
+
+
+def _leading(rows: list[Series], keep: int) -> list[Series]:
+    ranked = sorted(
+        (s for s in rows if s.rates),
+        key=lambda s: min(s.rates) if s.probe.lower else -max(s.rates),
+    )
+    return ranked[:keep]

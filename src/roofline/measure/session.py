@@ -1,0 +1,241 @@
+"""One measuring run: look, choose probes, sample them in turns, look again."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from roofline.errors import MissingExtra, RooflineError
+from roofline.measure import bandwidth, consistency, gemm, overhead, quiet, torch_probes
+from roofline.measure import limits as limits_module
+from roofline.measure import topology as topology_module
+from roofline.measure.crew import Crew
+from roofline.measure.devices import Device, has_kernels, has_torch
+from roofline.measure.kernel_native import Native, compile_kernels
+from roofline.measure.limits import Limits
+from roofline.measure.portable import PortableArena
+from roofline.measure.quiet import Finding
+from roofline.measure.sampling import Figure, Probe, Progress, better, sample
+from roofline.measure.torch_device import TorchDevice, TorchLibrary, import_torch
+from roofline.measure.topology import Topology
+
+SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
+_BEAT_BLOCKS = 20_000  # about half a millisecond
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to spend: ``mode`` is quick, standard or thorough; ``seconds`` overrides its time."""
+
+    mode: str = "standard"
+    seconds: float | None = None
+    force: bool = False
+
+    @property
+    def budget(self) -> float:
+        """Seconds for the whole run."""
+        return SECONDS[self.mode] if self.seconds is None else self.seconds
+
+
+@dataclass(slots=True)
+class Result:
+    """What a run found. ``figures`` maps a probe's key to its best candidate's figure."""
+
+    device: Device
+    topology: Topology
+    limits: Limits
+    mode: str
+    figures: dict[str, Figure] = field(default_factory=dict)
+    others: tuple[Figure, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    missing: tuple[str, ...] = ()
+    kernels: str = ""
+    seconds: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every probe that was planned has a figure."""
+        return not self.missing
+
+    @property
+    def keepable(self) -> bool:
+        """Whether nothing seen forbids keeping the figures, and there are any."""
+        return bool(self.figures) and not quiet.refused(self.findings)
+
+
+def run(device: Device, options: Options, progress: Progress | None = None) -> Result:
+    """Measure ``device``.
+
+    Raises RooflineError when the machine is too busy to begin (unless
+    ``options.force``) or a kernel computes wrong values. Ctrl-C ends the run
+    early; what is done is in the result, what is not in ``missing``.
+    """
+    started = time.perf_counter()
+    topology = topology_module.read()
+    limits = limits_module.read(topology)
+    result = Result(device, topology, limits, options.mode)
+    result.findings += quiet.setting(topology, limits)
+    before, seen = quiet.look(limits)
+    result.findings += seen
+    if not options.force and quiet.refused(seen):
+        return result
+    clocks: list[float] = []
+    with ExitStack() as stack:
+        if device.torch is None:
+            probes, native = _cpu_probes(result, options, stack)
+        else:
+            probes, native = list(_device_probes(device.torch, result, options)), None
+
+        def between() -> None:
+            if native is not None:
+                clocks.append(_beat(native))
+
+        left = options.budget - (time.perf_counter() - started)
+        table, _ = sample(probes, max(1.0, left), progress, between)
+        for probe in probes:
+            best = better(table.get(probe.key, []))
+            figure = best.figure() if best else None
+            if figure is not None:
+                result.figures[probe.key] = figure
+        result.missing = tuple(p.key for p in probes if p.key not in result.figures)
+        rest = [s.figure() for rows in table.values() for s in rows]
+        result.others = tuple(f for f in rest if f is not None)
+    result.figures = consistency.corrected(result.figures)
+    after = quiet.snapshot(frozenset(t for c in limits.cores for t in c.threads))
+    result.findings += quiet.review(before, after, limits, list(result.figures.values()), clocks)
+    result.findings += _cache_claims(result) + _emulated(result)
+    result.seconds = time.perf_counter() - started
+    return result
+
+
+def _beat(native: Native) -> float:
+    start = time.perf_counter()
+    native.beat(_BEAT_BLOCKS, 3)
+    return _BEAT_BLOCKS * 16 / (time.perf_counter() - start)
+
+
+def _cpu_probes(
+    result: Result, options: Options, stack: ExitStack
+) -> tuple[list[Probe], Native | None]:
+    topology, limits, quick = result.topology, result.limits, options.mode == "quick"
+    fastest_first = tuple(sorted(limits.cores, key=lambda core: -core.capacity))
+    crew = stack.enter_context(Crew(fastest_first[: limits.threads]))
+    size = bandwidth.memory_bytes(topology, limits)
+    if topology.last_level() and size < 2 * (topology.last_level() or 0):
+        result.findings.append(Finding("working_set", "warn", {"bytes": size}))
+    probes: list[Probe] = []
+    native: Native | None = None
+    if has_kernels():
+        native = compile_kernels()
+        bandwidth.self_check(native)
+        arena = bandwidth.Arena(crew, size)
+        probes += bandwidth.probes(native, arena, topology, limits, quick)
+        result.kernels = f"llvmlite {native.version}, {native.target}, {native.width * 8} bit"
+    else:
+        probes += PortableArena(crew, size).probes()
+        result.kernels = "NumPy"
+        result.findings.append(Finding("portable", "warn"))
+    libraries: list[gemm.Library] = [gemm.NumpyLibrary()]
+    torch_library = _torch_cpu(limits, result)
+    if torch_library is not None:
+        libraries.append(torch_library)
+    squares = (1024, 2048) if quick else (768, 1024, 1536, 2048, 3072)
+    precisions = ("fp32", "bf16") if quick else None
+    probes += gemm.probes(
+        libraries, squares, 0.2 if quick else 0.5, result.refusals.append, precisions
+    )
+    if native is not None and not quick:
+        probes += gemm.instruction_probes(native, crew)
+    if not quick:
+        best: gemm.Library = torch_library or libraries[0]
+        probes += _decode(best, size, result)
+    probes += _cpu_overheads(torch_library)
+    return probes, native
+
+
+def _torch_cpu(limits: Limits, result: Result) -> TorchLibrary | None:
+    if not has_torch():
+        result.findings.append(Finding("no_torch", "note"))
+        return None
+    try:
+        torch = import_torch("the best matrix product")
+    except (MissingExtra, OSError) as error:
+        result.refusals.append(str(error))
+        return None
+    torch.set_num_threads(limits.threads)
+    return TorchLibrary(TorchDevice(torch, "cpu"))
+
+
+def _cpu_overheads(library: TorchLibrary | None) -> Iterator[Probe]:
+    yield overhead.python_probe()
+    if library is None:
+        yield overhead.numpy_probe()
+    else:
+        yield from overhead.torch_probes(library.device)
+
+
+def _decode(library: gemm.Library, size: int, result: Result) -> Iterator[Probe]:
+    """Decode-like products in the widest-used precisions, their weights from memory."""
+    for precision in ("fp32", "bf16"):
+        if precision not in library.precisions:
+            continue
+        shape = (4096, 4096)
+        each = shape[0] * shape[1] * gemm.SIZES[precision]
+        sets = max(2, min(64, -(-size // 2 // each)))
+        try:
+            yield from gemm.decode_probes(library, precision, (1, 4, 16, 64), shape, sets)
+        except (gemm.Refused, RooflineError) as error:
+            result.refusals.append(f"{precision}: {error}")
+
+
+def _device_probes(device: TorchDevice, result: Result, options: Options) -> Iterator[Probe]:
+    quick = options.mode == "quick"
+    result.kernels = f"torch {device.torch.__version__}"
+    yield from torch_probes.probes(device)
+    library = TorchLibrary(device)
+    squares = (4096, 8192) if quick else (2048, 4096, 8192, 16384)
+    yield from gemm.probes(
+        [library], squares, 0.1, result.refusals.append, ("bf16", "fp16") if quick else None
+    )
+    if not quick:
+        yield from _decode(library, torch_probes.working_set(device), result)
+    yield overhead.python_probe()
+    yield from overhead.torch_probes(device)
+    if not quick:
+        from roofline.measure.torch_device import devices
+
+        alike = [d for d in devices(device.torch) if d.kind == device.kind]
+        yield from overhead.all_reduce_probes(alike)
+
+
+def _cache_claims(result: Result) -> list[Finding]:
+    """A cache that gives no more than memory is not there for us, whatever is reported."""
+    memory = result.figures.get("bandwidth.memory")
+    out: list[Finding] = []
+    for key, figure in list(result.figures.items()):
+        level = key.removeprefix("bandwidth.")
+        if memory and level.startswith("L") and figure.best < 1.2 * memory.best:
+            out.append(Finding("cache_claim", "warn", {"level": level}))
+            del result.figures[key]
+    return out
+
+
+
+def _emulated(result: Result) -> list[Finding]:
+    """A narrow precision that multiplies slower than fp32 has no unit of its own here.
+
+    It is no roof: whoever converts to fp32 first, as engines do, gets beyond it.
+    """
+    full = result.figures.get("compute.fp32")
+    out: list[Finding] = []
+    for precision in ("tf32", "bf16", "fp16", "int8", "fp8"):
+        figure = result.figures.get(f"compute.{precision}")
+        if full and figure and figure.best < full.median:
+            out.append(
+                Finding(
+                    "emulated", "note", {"precision": precision, "share": figure.best / full.best}
+                )
+            )
+            del result.figures[f"compute.{precision}"]
+    return out
