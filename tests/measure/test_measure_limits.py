@@ -13,9 +13,14 @@ GIB = 1 << 30
 
 def machine(cores=8, **kwargs):
     return Topology(
-        name="test", arch="x86_64", system="Linux",
-        cores=tuple(Core((i,)) for i in range(cores)), caches=kwargs.pop("caches", ()),
-        features=frozenset(), memory=64 * GIB, **kwargs,
+        name="test",
+        arch="x86_64",
+        system="Linux",
+        cores=tuple(Core((i,)) for i in range(cores)),
+        caches=kwargs.pop("caches", ()),
+        features=frozenset(),
+        memory=64 * GIB,
+        **kwargs,
     )
 
 
@@ -29,16 +34,19 @@ def test_no_limits(tmp_path):
 
 
 def test_version_2_tightest_ancestor_counts(tmp_path):
-    root = tree(tmp_path, {
-        "proc/self/cgroup": "0::/pod/box",
-        "proc/meminfo": "MemAvailable:  67108864 kB",
-        "sys/fs/cgroup/pod/box/cpu.max": "max 100000",
-        "sys/fs/cgroup/pod/cpu.max": "250000 100000",
-        "sys/fs/cgroup/pod/box/memory.max": str(4 * GIB),
-        "sys/fs/cgroup/pod/box/memory.current": str(GIB),
-        "sys/fs/cgroup/pod/memory.max": str(16 * GIB),
-        "sys/fs/cgroup/pod/box/cpu.stat": "usage_usec 5\nnr_throttled 7\n",
-    })
+    root = tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/pod/box",
+            "proc/meminfo": "MemAvailable:  67108864 kB",
+            "sys/fs/cgroup/pod/box/cpu.max": "max 100000",
+            "sys/fs/cgroup/pod/cpu.max": "250000 100000",
+            "sys/fs/cgroup/pod/box/memory.max": str(4 * GIB),
+            "sys/fs/cgroup/pod/box/memory.current": str(GIB),
+            "sys/fs/cgroup/pod/memory.max": str(16 * GIB),
+            "sys/fs/cgroup/pod/box/cpu.stat": "usage_usec 5\nnr_throttled 7\n",
+        },
+    )
     found = limits.read(machine(), root, ALL)
     assert (found.quota, found.threads) == (2.5, 2)
     assert (found.memory_limit, found.memory) == (4 * GIB, 3 * GIB)
@@ -46,25 +54,31 @@ def test_version_2_tightest_ancestor_counts(tmp_path):
 
 
 def test_version_1(tmp_path):
-    root = tree(tmp_path, {
-        "proc/self/cgroup": "4:memory:/a\n1:cpu,cpuacct:/a\n0::/",
-        "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "150000",
-        "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000",
-        "sys/fs/cgroup/memory/a/memory.limit_in_bytes": str(2 * GIB),
-        "sys/fs/cgroup/memory/a/memory.usage_in_bytes": str(3 * GIB),
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
-    })
+    root = tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "4:memory:/a\n1:cpu,cpuacct:/a\n0::/",
+            "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "150000",
+            "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000",
+            "sys/fs/cgroup/memory/a/memory.limit_in_bytes": str(2 * GIB),
+            "sys/fs/cgroup/memory/a/memory.usage_in_bytes": str(3 * GIB),
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
+        },
+    )
     found = limits.read(machine(), root, ALL)
     assert (found.quota, found.threads) == (1.5, 1)
     assert (found.memory_limit, found.memory) == (2 * GIB, 0)
 
 
 def test_version_1_unlimited(tmp_path):
-    root = tree(tmp_path, {
-        "proc/self/cgroup": "1:cpu:/",
-        "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
-        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-    })
+    root = tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "1:cpu:/",
+            "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+            "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+        },
+    )
     assert limits.read(machine(), root, ALL).quota is None
 
 
@@ -105,5 +119,3 @@ def test_here():
         ours = {t for c in found.cores for t in c.threads}
         assert ours == os.sched_getaffinity(0)
     assert 1 <= found.threads <= len(found.cores)
-
-

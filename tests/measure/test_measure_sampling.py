@@ -1,5 +1,7 @@
 """Sampling against a clock and machines of our own making."""
 
+from itertools import pairwise
+
 import pytest
 
 from roofline.measure.sampling import Candidate, Probe, Series, Window, better, sample
@@ -31,9 +33,13 @@ def run(probes, world, seconds=5.0, **kwargs):
 
 def test_best_candidate_wins_and_rates_are_amount_over_time():
     world = World()
-    probe = Probe("bandwidth.memory", (
-        world.candidate("slow", 1e9, 0.1), world.candidate("fast", 1e9, 0.05),
-    ))
+    probe = Probe(
+        "bandwidth.memory",
+        (
+            world.candidate("slow", 1e9, 0.1),
+            world.candidate("fast", 1e9, 0.05),
+        ),
+    )
     table, done = run([probe], world)
     figure = better(table["bandwidth.memory"]).figure()
     assert done
@@ -42,8 +48,11 @@ def test_best_candidate_wins_and_rates_are_amount_over_time():
 
 def test_overheads_want_less():
     world = World()
-    probe = Probe("overhead.launch", (world.candidate("a", 1, 3e-6), world.candidate("b", 1, 5e-6)),
-                  lower=True)
+    probe = Probe(
+        "overhead.launch",
+        (world.candidate("a", 1, 3e-6), world.candidate("b", 1, 5e-6)),
+        lower=True,
+    )
     figure = better(run([probe], world, 1)[0]["overhead.launch"]).figure()
     assert figure.label == "a"
     assert figure.best == pytest.approx(3e-6)
@@ -54,7 +63,7 @@ def test_probes_take_turns():
     probes = [Probe(k, (world.candidate(k, 1, 0.02),)) for k in "abc"]
     run(probes, world, 3)
     tail = [label for label, _ in world.log[-30:]]
-    assert all(x != y for x, y in zip(tail, tail[1:], strict=False))
+    assert all(x != y for x, y in pairwise(tail))
     assert {tail.count(k) for k in "abc"} == {10}
 
 
@@ -98,7 +107,12 @@ def test_spread_and_share():
         series.window()
     series.rates[:] = [10.0, 8, 8, 8, 8, 8, 8, 8, 8]
     figure = series.figure()
-    assert (figure.best, figure.median, figure.spread, figure.share) == (10, 8, pytest.approx(0.2), 0.5)
+    assert (figure.best, figure.median, figure.spread, figure.share) == (
+        10,
+        8,
+        pytest.approx(0.2),
+        0.5,
+    )
     assert figure.repeat == pytest.approx(0.2)
 
 

@@ -27,7 +27,7 @@ def cpu_files(cpu, siblings, package=0, caches=(), **extra):
 
 @pytest.fixture
 def two_sockets(tmp_path):
-    """Two sockets of two cores with two threads each: 8 logical CPUs, 0-3 and their siblings 4-7."""
+    """Two sockets of two cores with two threads each: 0-3 and their siblings 4-7."""
     files = {
         "proc/cpuinfo": "\n".join(
             f"processor\t: {i}\nmodel name\t: Intel(R) Xeon(R)  Platinum 8480+\n"
@@ -51,7 +51,11 @@ def two_sockets(tmp_path):
             (3, "Unified", "107520K", shared),
         ]
         files |= cpu_files(
-            cpu, siblings, socket, caches, cpufreq__scaling_governor="powersave",
+            cpu,
+            siblings,
+            socket,
+            caches,
+            cpufreq__scaling_governor="powersave",
             cpufreq__cpuinfo_max_freq="3800000",
         )
     return tree(tmp_path, files)
@@ -78,8 +82,11 @@ def test_arm_server(tmp_path):
         "sys/devices/system/cpu/online": "0-1",
     }
     for cpu in range(2):
-        caches = [(1, "Data", "64K", str(cpu)), (2, "Unified", "1024K", str(cpu)),
-                  (3, "Unified", "116736K", "0-1")]
+        caches = [
+            (1, "Data", "64K", str(cpu)),
+            (2, "Unified", "1024K", str(cpu)),
+            (3, "Unified", "116736K", "0-1"),
+        ]
         files |= cpu_files(cpu, str(cpu), 0, caches)
     t = topology.read(tree(tmp_path, files), "Linux")
     assert (t.name, t.arch) == ("Arm Neoverse-V2", "aarch64")
@@ -117,12 +124,18 @@ def test_bare_container_without_sysfs(tmp_path):
 
 def test_apple_silicon():
     values = {
-        "machdep.cpu.brand_string": "Apple M2 Max", "hw.optional.arm64": "1",
-        "hw.memsize": str(96 << 30), "hw.nperflevels": "2",
-        "hw.perflevel0.physicalcpu": "8", "hw.perflevel0.l1dcachesize": "131072",
-        "hw.perflevel0.l2cachesize": str(16 << 20), "hw.perflevel0.cpusperl2": "4",
-        "hw.perflevel1.physicalcpu": "4", "hw.perflevel1.l1dcachesize": "65536",
-        "hw.perflevel1.l2cachesize": str(4 << 20), "hw.perflevel1.cpusperl2": "4",
+        "machdep.cpu.brand_string": "Apple M2 Max",
+        "hw.optional.arm64": "1",
+        "hw.memsize": str(96 << 30),
+        "hw.nperflevels": "2",
+        "hw.perflevel0.physicalcpu": "8",
+        "hw.perflevel0.l1dcachesize": "131072",
+        "hw.perflevel0.l2cachesize": str(16 << 20),
+        "hw.perflevel0.cpusperl2": "4",
+        "hw.perflevel1.physicalcpu": "4",
+        "hw.perflevel1.l1dcachesize": "65536",
+        "hw.perflevel1.l2cachesize": str(4 << 20),
+        "hw.perflevel1.cpusperl2": "4",
     }
     t = topology.read(system="Darwin", sysctl=values.get)
     assert (t.name, t.arch, len(t.cores)) == ("Apple M2 Max", "arm64", 12)
@@ -135,9 +148,13 @@ def test_apple_silicon():
 
 def test_intel_mac():
     values = {
-        "machdep.cpu.brand_string": "Intel(R) Core(TM) i7", "hw.physicalcpu": "4",
-        "hw.logicalcpu": "8", "hw.l1dcachesize": "32768", "hw.l2cachesize": "262144",
-        "hw.l3cachesize": "8388608", "hw.memsize": str(16 << 30),
+        "machdep.cpu.brand_string": "Intel(R) Core(TM) i7",
+        "hw.physicalcpu": "4",
+        "hw.logicalcpu": "8",
+        "hw.l1dcachesize": "32768",
+        "hw.l2cachesize": "262144",
+        "hw.l3cachesize": "8388608",
+        "hw.memsize": str(16 << 30),
     }
     t = topology.read(system="Darwin", sysctl=values.get)
     assert [c.threads for c in t.cores][:2] == [(0, 1), (2, 3)]
@@ -152,7 +169,14 @@ def test_other_system_knows_only_its_cpus():
 
 @pytest.mark.parametrize(
     ("spec", "cpus"),
-    [("0", (0,)), ("0-3,8", (0, 1, 2, 3, 8)), ("", ()), ("a", ()), ("3-1", ()), (" 0 , 2 ", (0, 2))],
+    [
+        ("0", (0,)),
+        ("0-3,8", (0, 1, 2, 3, 8)),
+        ("", ()),
+        ("a", ()),
+        ("3-1", ()),
+        (" 0 , 2 ", (0, 2)),
+    ],
 )
 def test_cpu_list(spec, cpus):
     assert topology.cpu_list(spec) == cpus
@@ -173,19 +197,39 @@ def test_any_text_is_a_list_of_cpus_or_nothing(spec):
     topology.size_bytes(spec)
 
 
-@given(st.dictionaries(
-    st.sampled_from([
-        "proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu/online",
-        "sys/devices/system/cpu/cpu0/cache/index0/size",
-        "sys/devices/system/cpu/cpu0/cache/index0/level",
-        "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
-        "sys/devices/system/cpu/cpu0/cpu_capacity",
-        "sys/devices/system/node/node0/cpulist",
-        "sys/kernel/mm/transparent_hugepage/enabled",
-    ]),
-    st.sampled_from(["", "0", "0-1", "1-0", "x", "[never", "32K", "99999999999999999999", "é\x00",
-                     "model name : \nflags : \nprocessor : 0", "MemTotal: x kB", "-5"]),
-))
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "proc/cpuinfo",
+                "proc/meminfo",
+                "sys/devices/system/cpu/online",
+                "sys/devices/system/cpu/cpu0/cache/index0/size",
+                "sys/devices/system/cpu/cpu0/cache/index0/level",
+                "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+                "sys/devices/system/cpu/cpu0/cpu_capacity",
+                "sys/devices/system/node/node0/cpulist",
+                "sys/kernel/mm/transparent_hugepage/enabled",
+            ]
+        ),
+        st.sampled_from(
+            [
+                "",
+                "0",
+                "0-1",
+                "1-0",
+                "x",
+                "[never",
+                "32K",
+                "99999999999999999999",
+                "é\x00",
+                "model name : \nflags : \nprocessor : 0",
+                "MemTotal: x kB",
+                "-5",
+            ]
+        ),
+    )
+)
 def test_odd_files_never_raise(tmp_path_factory, files):
     t = topology.read(tree(tmp_path_factory.mktemp("root"), files), "Linux")
     assert t.cores

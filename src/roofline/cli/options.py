@@ -11,6 +11,7 @@ from typing import Any
 
 from ..bound import DEFAULT_USABLE, Case
 from ..errors import InputError
+from ..machine.load import is_here
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
 from ..step import Step
@@ -153,7 +154,7 @@ def _unused(args: argparse.Namespace, name: str) -> None:
 def case(args: argparse.Namespace, machine: str | None = None) -> Case:
     """The model in its formats under the machine's roof."""
     on = machine or args.on
-    ceilings = args.ceilings or ("measured" if on == "here" else None)
+    ceilings = args.ceilings or ("measured" if is_here(on) else None)
     return Case(load_model(args.model), load_machine(on), ceilings=ceilings, **formats(args))
 
 

@@ -1,24 +1,120 @@
-"""Where this machine's own measured file is kept. Light: no measuring code is imported."""
+"""Where this machine's own measured figures are kept, and which file ``here`` means.
 
-from __future__ import annotations
+Light on purpose: ``roofline explain --on here`` comes through this module, so
+it imports nothing that is not loaded anyway. Writing the file is the business
+of `roofline.measure`.
+"""
 
 import os
 import sys
+import zlib
+
+from ..errors import NotFound
+
+# An accelerator that was measured is what models run on; the CPU comes last.
+_RANK = ("cuda", "xpu", "mps", "cpu")
 
 
 def data_folder() -> str:
-    """The user's data folder for roofline: ``ROOFLINE_DATA``, else the platform's own."""
-    if given := os.environ.get("ROOFLINE_DATA"):
-        return given
-    home = os.path.expanduser("~")
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Application Support", "roofline")
+    """The user's folder for roofline's files: ``ROOFLINE_DATA``, else the system's custom."""
+    chosen = os.environ.get("ROOFLINE_DATA")
+    if chosen:
+        return os.path.expanduser(chosen)
     if sys.platform == "win32":
-        return os.path.join(os.environ.get("LOCALAPPDATA", home), "roofline")
-    base = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    return os.path.join(base, "roofline")
+        base = os.environ.get("LOCALAPPDATA") or "~\\AppData\\Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Application Support"
+    else:
+        base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return os.path.join(os.path.expanduser(base), "roofline")
 
 
-def path_of_here() -> str:
-    """The file that ``--on here`` reads and ``roofline measure`` writes."""
-    return os.path.join(data_folder(), "here.json")
+def fingerprint() -> str:
+    """Eight hex digits for this kind of host: processor, CPUs we may use, memory, system.
+
+    Hosts that share a home folder are told apart; nothing in it names a user, a
+    host or a serial number.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        cpus = len(os.sched_getaffinity(0))
+    else:
+        cpus = os.cpu_count() or 1
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
+    except (AttributeError, ValueError, OSError):
+        memory = 0
+    system, machine = sys.platform, ""
+    if hasattr(os, "uname"):
+        machine = os.uname().machine
+    text = "|".join((system, machine, _model_line(), str(cpus), str(memory)))
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def slug(device: str) -> str:
+    """``cuda:0`` → ``cuda0``: a device in a file name."""
+    return "".join(c for c in device.lower() if c.isalnum())
+
+
+def path_for(device: str) -> str:
+    """Where the figures of ``device`` ("cpu", "cuda:0", …) of this host are kept."""
+    return os.path.join(data_folder(), "machines", f"here-{fingerprint()}-{slug(device)}.json")
+
+
+def measured() -> dict[str, str]:
+    """Device → file, for all that was measured on this host; the preferred device first."""
+    folder = os.path.join(data_folder(), "machines")
+    start = f"here-{fingerprint()}-"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return {}
+    devices = [n[len(start) : -5] for n in names if n.startswith(start) and n.endswith(".json")]
+    devices = [d for d in devices if d.isalnum()]
+    return {d: os.path.join(folder, f"{start}{d}.json") for d in sorted(devices, key=_preference)}
+
+
+def path_of_here(name: str = "here") -> str:
+    """The file that ``here`` or ``here:DEVICE`` means.
+
+    Raises:
+        NotFound: nothing was measured on this host, or not that device.
+    """
+    known = measured()
+    if not known:
+        raise NotFound(
+            "this machine has not been measured yet; 'roofline measure' does it in a minute, "
+            "'roofline measure --quick' in ten seconds"
+        )
+    _, _, device = name.partition(":")
+    if not device:
+        return next(iter(known.values()))
+    wanted = slug(device.lower().replace("rocm", "cuda"))
+    if wanted in ("cuda", "xpu"):
+        wanted += "0"
+    if wanted not in known:
+        raise NotFound(
+            f"{device} was not measured on this machine (measured: {', '.join(known)}); "
+            f"'roofline measure --device {device}' does it"
+        )
+    return known[wanted]
+
+
+def _preference(device: str) -> tuple[int, str]:
+    for rank, kind in enumerate(_RANK):
+        if device.startswith(kind):
+            return rank, device
+    return len(_RANK), device
+
+
+def _model_line() -> str:
+    """The processor's name (x86) or part number (Arm) from the first CPU's entry."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            head = file.read(4096)
+    except OSError:
+        return ""
+    for field in ("model name", "CPU part"):
+        for line in head.splitlines():
+            if line.startswith(field):
+                return line.partition(":")[2].strip()
+    return ""

@@ -27,10 +27,16 @@ _RANGES = {
 }
 
 
+def is_here(name: str) -> bool:
+    """Whether a machine's name means this machine, or one device of it."""
+    return name.lower() == "here" or name.lower().startswith("here:")
+
+
 def load(name: str) -> Machine:
     """The machine of that name in the catalogue, or of a machine file.
 
-    ``here`` is this machine as ``roofline measure`` stored it.
+    ``here`` is this machine as ``roofline measure`` stored it; ``here:cpu``, ``here:cuda:1``
+    one device of it.
 
     >>> load("h100-sxm").roof().ridge("bf16")
     295.2...
@@ -41,13 +47,10 @@ def load(name: str) -> Machine:
     """
     if os.path.isfile(name) or name.endswith((".json", ".toml")):
         return from_file(name)
-    if name == "here":
+    if is_here(name):
         from .here import path_of_here
 
-        path = path_of_here()
-        if not os.path.isfile(path):
-            raise NotFound("this machine has not been measured yet: run 'roofline measure' first")
-        return from_file(path)
+        return from_file(path_of_here(name))
     entry = catalogue.find(name, entries(), "machine")
     return from_data(entry, entry["id"], entry["sources"])
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roofline.errors import RooflineError
-from roofline.measure.buffers import Buffer
-from roofline.measure.crew import Crew
-from roofline.measure.kernel_native import Move, Native, Read
-from roofline.measure.limits import Limits
-from roofline.measure.sampling import Candidate, Probe, Window
-from roofline.measure.topology import Cache, Topology
+from ..errors import RooflineError
+from .buffers import Buffer
+from .crew import Crew
+from .kernel_native import Move, Native, Read
+from .limits import Limits
+from .sampling import Candidate, Probe, Window
+from .topology import Cache, Topology
 
 GIB = 1 << 30
 _BYTE = 1
@@ -53,8 +53,8 @@ def levels(topology: Topology, limits: Limits) -> list[Level]:
         if cache is None:
             continue
         share = cache.size // max(1, _sharing(cache, ours))
-        sizes = (share // 2, share // 4) if number >= 3 else (share // 2,)
-        sizes = tuple(s // 4096 * 4096 for s in sizes if s >= 2 * below and s >= 4096)
+        halves = (share // 2, share // 4) if number >= 3 else (share // 2,)
+        sizes = tuple(s // 4096 * 4096 for s in halves if s >= max(2 * below, 4096))
         if sizes:
             out.append(Level(f"L{number}", sizes))
         below = share
@@ -110,8 +110,12 @@ class Arena:
         def task(i: int, calls: int) -> None:
             base = self.buffers[i].address
             kernel.call(
-                base, base + room + skew, base + 2 * (room + skew) if arrays == 3 else base,
-                blocks, calls, _ZERO,
+                base,
+                base + room + skew,
+                base + 2 * (room + skew) if arrays == 3 else base,
+                blocks,
+                calls,
+                _ZERO,
             )
 
         def run(calls: int) -> Window:

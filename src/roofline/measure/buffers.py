@@ -8,6 +8,7 @@ system's setting stays as it is).
 import contextlib
 import ctypes
 import mmap
+from typing import Any
 
 PAGE = 1 << 21
 
@@ -32,11 +33,12 @@ class Buffer:
         """Write ``byte`` everywhere, from the calling thread (first touch decides the node)."""
         ctypes.memset(self.address, byte, self.size)
 
-    def words(self, dtype: str = "int64", size: int | None = None) -> "numpy.ndarray[Any, Any]":  # noqa: F821
+    def words(self, dtype: str = "int64", size: int | None = None) -> Any:
         """The first ``size`` bytes (default all) as a NumPy array that shares the memory."""
         import numpy as np
 
         kind = np.dtype(dtype)
         count = (self.size if size is None else size) // kind.itemsize
         raw = (ctypes.c_char * (count * kind.itemsize)).from_address(self.address)
-        return np.frombuffer(raw, dtype=kind)
+        view: Any = memoryview(raw)
+        return np.frombuffer(view, dtype=kind)

@@ -9,7 +9,7 @@ elsewhere (an engine's decode) is held against the file with `excess`.
 
 from dataclasses import replace
 
-from roofline.measure.sampling import Figure
+from .sampling import Figure
 
 Figures = dict[str, Figure]
 

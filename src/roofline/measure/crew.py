@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from roofline.measure.sampling import Window
-from roofline.measure.topology import Core
+from .sampling import Window
+from .topology import Core
 
 Task = Callable[[int], None]
 

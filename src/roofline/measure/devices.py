@@ -5,10 +5,10 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
-from roofline.errors import NotFound
-from roofline.measure import topology
-from roofline.measure.torch_device import TorchDevice, import_torch
-from roofline.measure.torch_device import devices as torch_devices
+from ..errors import NotFound
+from . import topology
+from .torch_device import TorchDevice, import_torch
+from .torch_device import devices as torch_devices
 
 # A driver's tool that is there although torch sees no device of its kind.
 _TOOLS = (("nvidia-smi", "cuda"), ("rocm-smi", "rocm"), ("xpu-smi", "xpu"))

@@ -12,14 +12,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from roofline.errors import RooflineError
-from roofline.measure.kernel_native import MultiplyAdd, Native
-from roofline.measure.crew import Crew
-from roofline.measure.sampling import Candidate, Probe, Window
+from ..errors import RooflineError
+from .crew import Crew
+from .kernel_native import MultiplyAdd, Native
+from .sampling import Candidate, Probe, Window
 
 # Relative error of one element of a product with k = 256 that each precision may have.
 TOLERANCE = {
-    "fp64": 1e-10, "fp32": 1e-3, "tf32": 2e-2, "bf16": 5e-2, "fp16": 2e-2, "int8": 0.0,
+    "fp64": 1e-10,
+    "fp32": 1e-3,
+    "tf32": 2e-2,
+    "bf16": 5e-2,
+    "fp16": 2e-2,
+    "int8": 0.0,
     "fp8": 0.2,
 }
 SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1, "fp8": 1}
@@ -37,9 +42,13 @@ class Library(Protocol):
     name: str
     precisions: tuple[str, ...]
 
-    def product(self, precision: str, shape: Shape) -> "Product": ...
+    def product(self, precision: str, shape: Shape) -> "Product":
+        """Prepare one product."""
+        ...
 
-    def timed(self, call: Callable[[], object], calls: int) -> Window: ...
+    def timed(self, call: Callable[[], object], calls: int) -> Window:
+        """Time ``calls`` calls."""
+        ...
 
 
 class Refused(Exception):
@@ -58,7 +67,7 @@ class NumpyLibrary:
     """Whatever BLAS this NumPy was built with."""
 
     name = "NumPy"
-    precisions = ("fp32", "fp64")
+    precisions: tuple[str, ...] = ("fp32", "fp64")
 
     def product(self, precision: str, shape: Shape) -> Product:
         """Prepare ``np.matmul`` of random matrices."""
@@ -116,8 +125,9 @@ def candidate(library: Library, precision: str, shape: Shape) -> Candidate:
     )
 
 
-def affordable(library: Library, precision: str, shapes: tuple[Shape, ...], longest: float
-               ) -> tuple[Shape, ...]:
+def affordable(
+    library: Library, precision: str, shapes: tuple[Shape, ...], longest: float
+) -> tuple[Shape, ...]:
     """The shapes of which one product takes at most ``longest`` seconds, else the small one alone.
 
     A small product is timed and checked first: an emulated precision may be a
@@ -149,9 +159,7 @@ def probes(
             if precision not in library.precisions:
                 continue
             try:
-                shapes = affordable(
-                    library, precision, tuple((s, s, s) for s in squares), longest
-                )
+                shapes = affordable(library, precision, tuple((s, s, s) for s in squares), longest)
                 found += [candidate(library, precision, shape) for shape in shapes]
             except (Refused, RooflineError) as error:
                 refuse(f"{precision}: {error}")

@@ -186,12 +186,18 @@ def multiply_add(name: str, width: int, bits: int, chains: int) -> str:
             "  br label %loop",
             "loop:",
             "  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]",
-            *(f"  %{x}.in = phi {vector} [ zeroinitializer, %entry ], [ %{x}.out, %loop ]"
-              for x in names),
-            *(f"  %{x}.mid = {call}({vector} %factor, {vector} %{x}.in, {vector} %term)"
-              for x in names),
-            *(f"  %{x}.out = {call}({vector} %factor, {vector} %{x}.mid, {vector} %term)"
-              for x in names),
+            *(
+                f"  %{x}.in = phi {vector} [ zeroinitializer, %entry ], [ %{x}.out, %loop ]"
+                for x in names
+            ),
+            *(
+                f"  %{x}.mid = {call}({vector} %factor, {vector} %{x}.in, {vector} %term)"
+                for x in names
+            ),
+            *(
+                f"  %{x}.out = {call}({vector} %factor, {vector} %{x}.mid, {vector} %term)"
+                for x in names
+            ),
             "  %i.next = add i64 %i, 1",
             "  %more = icmp ult i64 %i.next, %blocks",
             "  br i1 %more, label %loop, label %end",

@@ -8,8 +8,8 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from roofline.errors import MissingExtra, RooflineError
-from roofline.measure import kernel_ir
+from ..errors import MissingExtra, RooflineError
+from . import kernel_ir
 
 # (streams, lines, prefetch distance): many streams keep more lines in flight, few
 # suit the prefetcher better; which wins differs by processor, so all are tried.
@@ -124,13 +124,18 @@ def compile_kernels(width: int | None = None) -> Native:
             for spec in READS
         ),
         moves=tuple(
-            Move(kind + (", non-temporal stores" if stream else ""), kind,
-                 _MOVE(where[_move_name(kind, stream)]))
+            Move(
+                kind + (", non-temporal stores" if stream else ""),
+                kind,
+                _MOVE(where[_move_name(kind, stream)]),
+            )
             for kind, stream in MOVES
         ),
         arithmetic=tuple(
             MultiplyAdd(
-                f"{chains} chains", bits, width * 8 // bits,
+                f"{chains} chains",
+                bits,
+                width * 8 // bits,
                 chains * 2 * 2 * (width * 8 // bits),
                 (_FMA32 if bits == 32 else _FMA64)(where[f"fma{bits}_{chains}"]),
             )

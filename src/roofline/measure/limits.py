@@ -9,7 +9,7 @@ import math
 import os
 from dataclasses import dataclass
 
-from roofline.measure.topology import Core, Topology, text
+from .topology import Core, Topology, text
 
 _UNLIMITED = 1 << 60  # v1 writes "no memory limit" as a number near 2^63
 
@@ -36,9 +36,7 @@ class Limits:
         return max(1, min(len(self.cores), math.floor(self.quota + 0.05)))
 
 
-def read(
-    topology: Topology, root: str = "/", allowed: frozenset[int] | None = None
-) -> Limits:
+def read(topology: Topology, root: str = "/", allowed: frozenset[int] | None = None) -> Limits:
     """Find the limits of this process. ``allowed`` stands in for the affinity mask in tests."""
     if allowed is None and hasattr(os, "sched_getaffinity"):
         allowed = frozenset(os.sched_getaffinity(0))

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from roofline.measure.gemm import wall
-from roofline.measure.sampling import Candidate, Probe, Window
-from roofline.measure.torch_device import TorchDevice
+from .gemm import wall
+from .sampling import Candidate, Probe, Window
+from .torch_device import TorchDevice
 
 
 def python_probe() -> Probe:
@@ -26,7 +26,9 @@ def python_probe() -> Probe:
             x = step(x, scale=1)
         return Window(calls, time.perf_counter() - start)
 
-    return Probe("overhead.python", (Candidate("a Python call", 1.0, run),), lower=True, window=0.005)
+    return Probe(
+        "overhead.python", (Candidate("a Python call", 1.0, run),), lower=True, window=0.005
+    )
 
 
 def numpy_probe() -> Probe:

@@ -9,10 +9,10 @@ count of copy does not see. Main memory is still found within a fifth.
 from collections.abc import Iterator
 from typing import Any
 
-from roofline.errors import RooflineError
-from roofline.measure.bandwidth import GIB
-from roofline.measure.crew import Crew
-from roofline.measure.sampling import Candidate, Probe, Window
+from ..errors import RooflineError
+from .bandwidth import GIB
+from .crew import Crew
+from .sampling import Candidate, Probe, Window
 
 _WORD = 0x0101010101010101  # a normal number also when read as float64
 

@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from roofline.measure import limits as limits_module
-from roofline.measure.limits import Limits
-from roofline.measure.sampling import Figure
-from roofline.measure.topology import Topology, text
+from . import limits as limits_module
+from .limits import Limits
+from .sampling import Figure
+from .topology import Topology, text
 
 BUSY_WARN, BUSY_REFUSE = 0.15, 0.5  # CPUs that others keep busy
 STEAL_WARN, STEAL_REFUSE = 0.02, 0.15  # share of our CPU time the hypervisor took
@@ -123,9 +123,7 @@ def setting(topology: Topology, limits: Limits, battery: bool | None = None) -> 
             Finding("affinity", "note", {"cores": len(limits.cores), "of": len(topology.cores)})
         )
     if limits.quota is not None and limits.quota < len(limits.cores):
-        out.append(
-            Finding("quota", "warn", {"cpus": limits.quota, "threads": limits.threads})
-        )
+        out.append(Finding("quota", "warn", {"cpus": limits.quota, "threads": limits.threads}))
     if limits.memory_limit is not None:
         out.append(Finding("memory_limit", "note", {"bytes": limits.memory_limit}))
     nodes = sorted({core.node for core in limits.cores})
@@ -164,9 +162,7 @@ def review(
     shares = [f.share for f in figures if f.share is not None]
     if shares:
         share = statistics.median(shares)
-        out += _graded(
-            "put_aside", 1 - share, 1 - SHARE_WARN, 1 - SHARE_REFUSE, {"share": share}
-        )
+        out += _graded("put_aside", 1 - share, 1 - SHARE_WARN, 1 - SHARE_REFUSE, {"share": share})
     if len(clocks) >= 4:
         fastest, usual = max(clocks), statistics.median(clocks)
         slower = 1 - usual / fastest
@@ -193,9 +189,7 @@ def refused(findings: list[Finding]) -> list[Finding]:
     return [f for f in findings if f.level == "refuse"]
 
 
-def _graded(
-    code: str, value: float, warn: float, refuse: float, values: Values
-) -> list[Finding]:
+def _graded(code: str, value: float, warn: float, refuse: float, values: Values) -> list[Finding]:
     if value >= refuse:
         return [Finding(code, "refuse", values)]
     return [Finding(code, "warn", values)] if value >= warn else []

@@ -161,6 +161,7 @@ Progress = Callable[[str, Series | None, float, float], None]
 def sample(
     probes: list[Probe],
     seconds: float,
+    *,
     progress: Progress | None = None,
     between: Callable[[], None] | None = None,
     keep: int = 2,
@@ -171,8 +172,9 @@ def sample(
 
     First every candidate is warmed up and gets two windows; then the best
     ``keep`` of each probe take turns until the time is over (but at least
-    ``least`` windows each, if that takes no more than half as long again). ``between`` is called once a round, for whoever
-    watches the machine. Ctrl-C ends the run and keeps what there is.
+    ``least`` windows each, if that takes no more than half as long again).
+    ``between`` is called once a round, for whoever watches the
+    machine. Ctrl-C ends the run and keeps what there is.
     """
     start = clock()
     table: dict[str, list[Series]] = {}

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from roofline.errors import MissingExtra, RooflineError
-from roofline.measure import bandwidth, consistency, gemm, overhead, quiet, torch_probes
-from roofline.measure import limits as limits_module
-from roofline.measure import topology as topology_module
-from roofline.measure.crew import Crew
-from roofline.measure.devices import Device, has_kernels, has_torch
-from roofline.measure.kernel_native import Native, compile_kernels
-from roofline.measure.limits import Limits
-from roofline.measure.portable import PortableArena
-from roofline.measure.quiet import Finding
-from roofline.measure.sampling import Figure, Probe, Progress, better, sample
-from roofline.measure.torch_device import TorchDevice, TorchLibrary, import_torch
-from roofline.measure.topology import Topology
+from ..errors import MissingExtra, RooflineError
+from . import bandwidth, consistency, gemm, overhead, quiet, torch_probes
+from . import limits as limits_module
+from . import topology as topology_module
+from .crew import Crew
+from .devices import Device, has_kernels, has_torch
+from .kernel_native import Native, compile_kernels
+from .limits import Limits
+from .portable import PortableArena
+from .quiet import Finding
+from .sampling import Figure, Probe, Progress, better, sample
+from .topology import Topology
+from .torch_device import TorchDevice, TorchLibrary, import_torch
 
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
 _BEAT_BLOCKS = 20_000  # about half a millisecond
@@ -92,7 +92,7 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
                 clocks.append(_beat(native))
 
         left = options.budget - (time.perf_counter() - started)
-        table, _ = sample(probes, max(1.0, left), progress, between)
+        table, _ = sample(probes, max(1.0, left), progress=progress, between=between)
         for probe in probes:
             best = better(table.get(probe.key, []))
             figure = best.figure() if best else None
@@ -203,7 +203,7 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
     yield overhead.python_probe()
     yield from overhead.torch_probes(device)
     if not quick:
-        from roofline.measure.torch_device import devices
+        from .torch_device import devices
 
         alike = [d for d in devices(device.torch) if d.kind == device.kind]
         yield from overhead.all_reduce_probes(alike)
@@ -219,7 +219,6 @@ def _cache_claims(result: Result) -> list[Finding]:
             out.append(Finding("cache_claim", "warn", {"level": level}))
             del result.figures[key]
     return out
-
 
 
 def _emulated(result: Result) -> list[Finding]:

@@ -8,11 +8,11 @@ import tempfile
 import time
 from typing import Any
 
-import roofline
-from roofline.errors import RooflineError
-from roofline.machine import here
-from roofline.measure.sampling import Figure
-from roofline.measure.session import Result
+from .. import __version__
+from ..errors import RooflineError
+from ..machine import here
+from .sampling import Figure
+from .session import Result
 
 SCHEMA = "roofline.machine/1"
 _ACCUMULATE = {"bf16": "fp32", "fp16": "fp32", "fp8": "fp32", "int8": "int32"}
@@ -34,12 +34,12 @@ def machine(result: Result, part: Json | None = None, date: str | None = None) -
     out: Json = {
         "schema": SCHEMA,
         "id": f"here-{key}",
-        "name": f"{part.get('name') or result.device.name} (measured here)",
+        "name": _name(result, part),
         "vendor": part.get("vendor") or vendor(result.device.name),
         "kind": part.get("kind") or ("cpu" if key == "cpu" else "gpu"),
         "sources": {
             **part.get("sources", {}),
-            "here": {"title": f"roofline measure {roofline.__version__}", "date": date},
+            "here": {"title": f"roofline measure {__version__}", "date": date},
         },
     }
     out["memory"] = _memory(result, part)
@@ -57,8 +57,12 @@ def machine(result: Result, part: Json | None = None, date: str | None = None) -
     link = result.figures.get("link.all_reduce")
     if link:
         out.setdefault("links", []).append(
-            {"name": "all-reduce, measured", "bandwidth": _figure(link), "scope": "node",
-             "devices": int(link.label.split()[0])}
+            {
+                "name": "all-reduce, measured",
+                "bandwidth": _figure(link),
+                "scope": "node",
+                "devices": int(link.label.split()[0]),
+            }
         )
     out["notes"] = notes(result)
     out["measurement"] = _measurement(result, date)
@@ -161,13 +165,30 @@ def vendor(name: str) -> str:
     """The maker, read off a device's name; empty when it does not say."""
     lower = name.lower()
     for word, maker in (
-        ("nvidia", "NVIDIA"), ("geforce", "NVIDIA"), ("tesla", "NVIDIA"), ("quadro", "NVIDIA"),
-        ("amd", "AMD"), ("radeon", "AMD"), ("instinct", "AMD"), ("intel", "Intel"),
-        ("apple", "Apple"), ("ampere", "Ampere"), ("arm ", "Arm"), ("fujitsu", "Fujitsu"),
+        ("nvidia", "NVIDIA"),
+        ("geforce", "NVIDIA"),
+        ("tesla", "NVIDIA"),
+        ("quadro", "NVIDIA"),
+        ("amd", "AMD"),
+        ("radeon", "AMD"),
+        ("instinct", "AMD"),
+        ("intel", "Intel"),
+        ("apple", "Apple"),
+        ("ampere", "Ampere"),
+        ("arm ", "Arm"),
+        ("fujitsu", "Fujitsu"),
     ):
         if word in lower:
             return maker
     return ""
+
+
+def _name(result: Result, part: Json) -> str:
+    name = str(part.get("name") or result.device.name)
+    if result.device.key != "cpu":
+        return name
+    cores = result.limits.threads
+    return f"{name}, {cores} core{'s' if cores > 1 else ''}"
 
 
 def _section(result: Result, prefix: str) -> Json:
@@ -216,8 +237,11 @@ def _cache(result: Result) -> Json | None:
             "value": result.topology.last_level(),
             "source": "here",
             "note": "as the system reports it"
-            + (", which in a virtual machine may be more than our share"
-               if result.topology.hypervisor else ""),
+            + (
+                ", which in a virtual machine may be more than our share"
+                if result.topology.hypervisor
+                else ""
+            ),
         },
     }
 
@@ -254,9 +278,7 @@ def _measurement(result: Result, date: str) -> Json:
         },
         # the worst difference between the best of the run's two halves
         "repeatability": _round(max(repeats), 3) if repeats else None,
-        "findings": [
-            {"code": f.code, "level": f.level, **f.values} for f in result.findings
-        ],
+        "findings": [{"code": f.code, "level": f.level, **f.values} for f in result.findings],
         "refused": result.refusals,
         "samples": samples,
     }
@@ -282,7 +304,7 @@ def versions() -> dict[str, str]:
     """Versions of what took part, as far as installed."""
     from importlib.metadata import PackageNotFoundError, version
 
-    out = {"roofline": roofline.__version__, "python": platform.python_version()}
+    out = {"roofline": __version__, "python": platform.python_version()}
     for name in ("numpy", "llvmlite", "torch"):
         with contextlib.suppress(PackageNotFoundError):
             out[name] = version(name)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from roofline.errors import MissingExtra
-from roofline.measure.gemm import Product, Refused, Shape, wall
-from roofline.measure.sampling import Window
+from ..errors import MissingExtra
+from .gemm import Product, Refused, Shape, wall
+from .sampling import Window
 
 KINDS = ("cuda", "xpu", "mps")
 
@@ -208,8 +208,11 @@ class TorchLibrary:
     def _plain(self, precision: str, shape: Shape) -> Product:
         torch, (m, k, n) = self.torch, shape
         dtype = {
-            "fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32,
-            "bf16": torch.bfloat16, "fp16": torch.float16,
+            "fp64": torch.float64,
+            "fp32": torch.float32,
+            "tf32": torch.float32,
+            "bf16": torch.bfloat16,
+            "fp16": torch.float16,
         }[precision]
         a = (torch.rand(m, k, device=self.device.key) - 0.5).to(dtype)
         b = (torch.rand(k, n, device=self.device.key) - 0.5).to(dtype)

@@ -7,17 +7,17 @@ counts: a sum, a maximum, and a matrix–vector product, which is decode itself.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from roofline.errors import RooflineError
-from roofline.measure.bandwidth import GIB
-from roofline.measure.sampling import Candidate, Probe, Window
-from roofline.measure.torch_device import TorchDevice
+from ..errors import RooflineError
+from .bandwidth import GIB
+from .sampling import Candidate, Probe, Window
+from .torch_device import TorchDevice
 
 MIB = 1 << 20
 _COLUMNS = 8192
 
 
 def working_set(device: TorchDevice) -> int:
-    """Bytes to read for the memory figure: 8 × the L2, 1 GiB at least, 40 % of what is free at most."""
+    """Bytes to read for the memory figure: 8 × the L2, 1 GiB or more, at most 40 % of the free."""
     wanted = max(GIB, 8 * (device.cache or 64 * MIB))
     return wanted if device.free is None else min(wanted, int(device.free * 0.4))
 
@@ -44,12 +44,8 @@ def probes(device: TorchDevice, size: int | None = None) -> Iterator[Probe]:
     def triad() -> None:
         torch.add(b, c, alpha=0.0, out=a)
 
-    yield Probe(
-        "bandwidth.memory.copy", (_timed(device, "copy", 2 * moved, copy),), window=0.02
-    )
-    yield Probe(
-        "bandwidth.memory.triad", (_timed(device, "triad", 3 * moved, triad),), window=0.02
-    )
+    yield Probe("bandwidth.memory.copy", (_timed(device, "copy", 2 * moved, copy),), window=0.02)
+    yield Probe("bandwidth.memory.triad", (_timed(device, "triad", 3 * moved, triad),), window=0.02)
     if device.cache and device.cache >= MIB:
         small = x[: device.cache // 2 // 4 // _COLUMNS * _COLUMNS]
         if small.numel():
@@ -85,7 +81,10 @@ def _reads(device: TorchDevice, x: Any, passes: int) -> Iterator[Candidate]:
             sums[0] = again.sum(dim=1)
 
         yield _timed(
-            device, f"sum, {passes} passes", each * passes, repeated,
+            device,
+            f"sum, {passes} passes",
+            each * passes,
+            repeated,
             lambda: (sums[0], float(count)),
         )
 

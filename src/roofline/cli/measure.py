@@ -1,0 +1,170 @@
+"""``roofline measure``: this machine's own ceilings, kept for ``--on here``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, RooflineError
+from ..words import Words
+from . import options
+
+if TYPE_CHECKING:
+    from ..measure.devices import Device
+    from ..measure.session import Result
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument("--list", action="store_true", help="the devices that can be measured here")
+    p.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="cpu, cuda:0, rocm:0, xpu:0, mps (default: the first accelerator, else the CPU)",
+    )
+    g = p.add_mutually_exclusive_group()
+    g.add_argument("--quick", action="store_true", help="about ten seconds, fewer probes")
+    g.add_argument("--thorough", action="store_true", help="about three minutes")
+    g.add_argument("--seconds", metavar="N", help="so many seconds instead")
+    p.add_argument(
+        "--force", action="store_true", help="measure and keep the figures on a busy machine too"
+    )
+    p.add_argument(
+        "--output", metavar="FILE", help="write the machine file there (- is standard output)"
+    )
+    p.add_argument("--no-chart", action="store_true", help="words and numbers only")
+    options.add_output(p)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the devices, or measure one and keep what was found."""
+    from ..measure import devices
+
+    words = options.words(args)
+    rows = devices.found() if args.list or args.device != "cpu" else [devices.cpu()]
+    if args.list:
+        _list(rows, args, words)
+        return 0
+    return _measure(devices.choose(args.device, rows), args, words)
+
+
+def _list(rows: list[Device], args: argparse.Namespace, words: Words) -> None:
+    from ..measure import devices
+
+    if args.json:
+        _json([{k: getattr(r, k) for k in ("key", "name", "platform", "memory")} for r in rows])
+        return
+    from .. import table
+    from ..machine import here
+    from ..units import si
+
+    kept = here.measured()
+    head = [words(f"measure.list.{n}") for n in ("device", "name", "memory", "measured")]
+    cells = [
+        (r.key, r.name, si(r.memory, "B") if r.memory else "-", kept.get(here.slug(r.key), "-"))
+        for r in rows
+    ]
+    print(table.render(head, cells, left=2))
+    for kind in devices.unreachable(rows):
+        print(words("measure.list.unreachable", kind=kind))
+    if not devices.has_kernels():
+        print(words("measure.finding.portable"))
+
+
+def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
+    from ..measure import report, session, store
+    from ..measure.live import Live
+    from ..measure.quiet import refused
+
+    live = Live(words)
+    print(words("measure.begin", name=device.name, device=device.key), file=sys.stderr)
+    try:
+        result = session.run(device, _options(args), live)
+    finally:
+        live.close()
+    for seen in result.findings:
+        print(report.finding(seen, words), file=sys.stderr)
+    for reason in result.refusals:
+        print(words("measure.refused", reason=reason), file=sys.stderr)
+    if not result.figures:
+        if refused(result.findings):
+            raise RooflineError(words("measure.busy"))
+        raise KeyboardInterrupt
+    data = store.machine(result, _part(result))
+    if args.output == "-":
+        print(store.text(data), end="")
+    elif args.json:
+        _json(data)
+    else:
+        print("\n" + report.figures(data, words) + "\n")
+        print(report.meaning(data, words, options.columns(), chart=not args.no_chart))
+    if result.missing:
+        names = ", ".join(report.name_of(key, words) for key in result.missing)
+        print(words("measure.missing", names=names), file=sys.stderr)
+    return _keep(data, result, args, words)
+
+
+def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words: Words) -> int:
+    from ..machine import here
+    from ..measure import store
+
+    if not (result.keepable or args.force):
+        print(words("measure.unkept"), file=sys.stderr)
+        return 1
+    code = 0 if result.complete else 130
+    if args.output == "-":
+        return code
+    path = args.output or here.path_for(result.device.key)
+    earlier = store.load(path) if not args.output else None
+    if earlier and not result.complete:
+        data = store.merge(data, earlier)
+    try:
+        where = store.keep(data, path)
+    except RooflineError as error:
+        # not even the temporary folder: the figures are in the output above; hand over the file
+        print(words("measure.lost", reason=error), file=sys.stderr)
+        print(store.text(data), end="")
+        return 1
+    if where != path:
+        print(words("measure.aside", path=path, where=where), file=sys.stderr)
+        return 1
+    text = words("measure.kept.output" if args.output else "measure.kept", path=path)
+    print(text, file=sys.stderr)
+    if earlier:
+        print(words("measure.compare", before=store.before(path)), file=sys.stderr)
+    return code
+
+
+def _options(args: argparse.Namespace) -> Any:
+    from ..measure.session import Options
+
+    mode = "quick" if args.quick else "thorough" if args.thorough else "standard"
+    seconds = None
+    if args.seconds is not None:
+        try:
+            seconds = float(args.seconds)
+        except ValueError:
+            seconds = -1.0
+        if not 1 <= seconds <= 3600:
+            raise InputError(f"--seconds must be from 1 to 3600, not '{args.seconds[:20]}'")
+        mode = "quick" if seconds <= 20 else "standard"
+    return Options(mode, seconds, args.force)
+
+
+def _part(result: Result) -> dict[str, Any] | None:
+    """The catalogue's entry for the device, if its name means exactly one."""
+    from ..machine.load import entries
+    from ..measure.match import part
+
+    if result.device.key == "cpu" and (
+        result.topology.hypervisor or len(result.limits.cores) < len(result.topology.cores)
+    ):
+        return None  # a slice of a processor is not the processor of the sheet
+    return part(result.device.name, result.device.memory, entries())
+
+
+def _json(data: Any) -> None:
+    import json
+
+    print(json.dumps(data, ensure_ascii=False, indent=2))
