@@ -49,8 +49,8 @@ def figures(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def key(name: str) -> str:
-    """A name as it is looked up: case, spaces, hyphens and brackets do not count."""
-    return re.sub(r"[^a-z0-9.]", "", name.lower())
+    """A name as it is looked up: case, spaces and hyphens do not count, + is spelled out."""
+    return re.sub(r"[^a-z0-9.]", "", name.lower().replace("+", "plus"))
 
 
 def labels(m: dict[str, Any]) -> set[str]:
@@ -151,7 +151,7 @@ TYPED = {
     "A6000": "rtx-a6000", "rtx-6000-ada": "rtx-6000-ada", "rtx_pro_6000_server":
     "rtx-pro-6000-server", "dgx-spark": "gb10", "NVIDIA GB10": "gb10",
     "AMD Instinct MI300X": "mi300x", "7900 XTX": "rx-7900-xtx", "Strix Halo": "strix-halo",
-    "Ryzen AI Max 395": "strix-halo", "gaudi3": "gaudi-3", "b60": "arc-pro-b60",
+    "Ryzen AI Max+ 395": "strix-halo", "gaudi3": "gaudi-3", "b60": "arc-pro-b60",
     "tpu v5e": "tpu-v5e", "trillium": "tpu-v6e", "ironwood": "tpu-v7", "trn2": "trainium2",
     "inf2": "inferentia2", "910c": "ascend-910c", "Apple M4": "m4", "m4-max-40c": "m4-max-40c",
     "EPYC 9654": "epyc-9654", "Xeon Platinum 8480+": "xeon-8480", "grace": "grace",
