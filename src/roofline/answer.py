@@ -16,6 +16,7 @@ from .units import digits, gain, percent, seconds, si
 from .words import Words
 
 if TYPE_CHECKING:
+    from .achieved import Achieved
     from .explanation import Explanation
 
 
@@ -222,12 +223,31 @@ def operators(e: Explanation, words: Words) -> str:
     return table.render(head, rows)
 
 
+def measured(point: Achieved, words: Words) -> tuple[str, str]:
+    """A measured speed beside the roof."""
+    return words("label.achieved"), words(
+        "say.achieved.suspect" if point.suspect else "say.achieved",
+        speed=digits(point.tokens_per_s),
+        time=seconds(point.seconds),
+        bandwidth=si(point.bytes_per_s, "B/s"),
+        compute=si(point.flops_per_s, "FLOP/s"),
+        fraction=percent(point.of_roof),
+    )
+
+
 def text(
-    e: Explanation, words: Words | None = None, *, columns: int = 100, chart: bool = True
+    e: Explanation,
+    words: Words | None = None,
+    *,
+    columns: int = 100,
+    chart: bool = True,
+    point: Achieved | None = None,
 ) -> str:
     """The whole answer for a terminal: title, sentences, chart."""
     words = words or _words.choose()
     rows = lines(e, words)
+    if point is not None:
+        rows.insert(2, measured(point, words))
     margin = max(width_of(label) for label, _ in rows) + 2
     out = [*wrap(title(e, words), columns), ""]
     for label, sentence in rows:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from ..errors import MissingExtra
-
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -19,10 +17,8 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    try:
-        import shtab
-    except ImportError:
-        raise MissingExtra("shtab", "completion", "completion") from None
+    import shtab
+
     from . import parser
 
     print(shtab.complete(parser(), args.shell))

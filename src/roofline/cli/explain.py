@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..achieved import achieved
 from ..explanation import explain_case
 from . import options
 
@@ -16,6 +17,11 @@ def add(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("answer")
     g.add_argument("--operators", action="store_true", help="the table of operators")
     g.add_argument("--why", action="store_true", help="the formula and source behind each number")
+    g.add_argument(
+        "--achieved",
+        metavar="SPEED",
+        help="what you measured, to see its share of the roof: '65 tok/s', '15.4 ms', '700 GB/s'",
+    )
     g.add_argument("--no-chart", action="store_true", help="words and numbers only")
     options.add_output(g)  # type: ignore[arg-type]
 
@@ -24,15 +30,19 @@ def run(args: argparse.Namespace) -> int:
     """Explain one step."""
     words = options.words(args)
     answer = explain_case(options.case(args), options.step(args))
+    point = achieved(args.achieved, answer.bound) if args.achieved is not None else None
     if args.json:
         import json
 
-        print(json.dumps(answer.to_json(), ensure_ascii=False, indent=2))
+        data = answer.to_json()
+        if point is not None:
+            data["achieved"] = point.to_json()
+        print(json.dumps(data, ensure_ascii=False, indent=2))
         return 0
     from .. import answer as say
 
     width = options.columns()
-    print(say.text(answer, words, columns=width, chart=not args.no_chart))
+    print(say.text(answer, words, columns=width, chart=not args.no_chart, point=point))
     if args.operators:
         print("\n" + say.operators(answer, words))
     if args.why:

@@ -1,0 +1,90 @@
+"""A speed that somebody measured, as a fraction of the roof."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .bound import Bound
+from .errors import InputError
+
+_NUMBER = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*(.+?)\s*\Z")
+_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_RATE = re.compile(r"([kMGTP]?)(B|FLOP|FLOPS?)(?:/s|ps)?\Z", re.IGNORECASE)
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+
+ALLOWANCE = 1.02
+"""Up to this times the roof is put down to rounding; beyond it the point is suspect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Achieved:
+    """A measured step beside its bound.
+
+    Attributes:
+        seconds: time of the step.
+        tokens_per_s, bytes_per_s, flops_per_s: what that makes, with the step's own counts.
+        of_roof: fraction of the speed that the overlapped bound allows.
+    """
+
+    seconds: float
+    tokens_per_s: float
+    bytes_per_s: float
+    flops_per_s: float
+    of_roof: float
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it lies above its roof: an error to explain, never a score."""
+        return self.of_roof > ALLOWANCE
+
+    def to_json(self) -> dict[str, Any]:
+        """As data."""
+        return {
+            "seconds": self.seconds,
+            "tokens_per_s": self.tokens_per_s,
+            "bytes_per_s": self.bytes_per_s,
+            "flops_per_s": self.flops_per_s,
+            "of_roof": self.of_roof,
+            "suspect": self.suspect,
+        }
+
+
+def achieved(text: str, bound: Bound) -> Achieved:
+    """``65 tok/s``, ``15.4 ms``, ``700 GB/s``, ``120 TFLOP/s`` of a step.
+
+    Raises:
+        InputError: not one of these.
+    """
+    match = _NUMBER.match(text.strip())
+    seconds = None
+    if match:
+        value, unit = float(match[1].replace(",", "").replace("_", "")), match[2]
+        if value > 0:
+            seconds = _seconds(value, unit, bound)
+    if seconds is None:
+        raise InputError(
+            f"--achieved is a speed or a time of the step, such as '65 tok/s', '15.4 ms', "
+            f"'700 GB/s' or '120 TFLOP/s', not '{text[:40]}'"
+        )
+    return Achieved(
+        seconds,
+        bound.tokens / seconds,
+        bound.compulsory / seconds,
+        bound.flops / seconds,
+        bound.overlapped_s / seconds,
+    )
+
+
+def _seconds(value: float, unit: str, bound: Bound) -> float | None:
+    name = unit.replace(" ", "")
+    if name.lower() in ("tok/s", "tokens/s", "token/s", "t/s", "tps"):
+        return float(bound.tokens / value)
+    if name.lower() in _TIMES:
+        return value * _TIMES[name.lower()]
+    if rate := _RATE.match(name):
+        prefix = rate[1] if rate[1] == "k" else rate[1].upper()
+        amount = bound.compulsory if rate[2].upper() == "B" else bound.flops
+        return float(amount / (value * _PREFIX[prefix]))
+    return None
