@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import catalogue
 from ..errors import NotFound
-from ..machine.load import entries, from_data, load
+from ..machine.load import entries, from_data, is_here, load
 from ..machine.machine import Figure, Machine
 from ..units import digits, seconds, si
 from ..words import Words
@@ -22,6 +22,12 @@ def add(p: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="one machine (or machine file) in full, or words that a name must have",
     )
+    p.add_argument(
+        "--diff",
+        nargs=2,
+        metavar=("A", "B"),
+        help="two machines or machine files figure by figure, such as two runs of 'measure'",
+    )
     p.add_argument("--template", action="store_true", help="write a machine file (TOML) to fill in")
     options.add_output(p)
 
@@ -34,6 +40,9 @@ def run(args: argparse.Namespace) -> int:
         print(TEMPLATE, end="")
         return 0
     say = options.words(args)
+    if args.diff:
+        _diff(args, say)
+        return 0
     found = _find(args.name)
     if args.json:
         import json
@@ -49,12 +58,26 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _diff(args: argparse.Namespace, say: Words) -> None:
+    from ..machine import diff
+
+    a, b = load(args.diff[0]), load(args.diff[1])
+    if args.json:
+        import json
+
+        rows = [row.to_json() for row in diff.diff(a, b)]
+        data = {"schema": "roofline.machines.diff/1", "a": a.name, "b": b.name, "figures": rows}
+        print(json.dumps(data, ensure_ascii=False, indent=2))
+    else:
+        print(diff.text(a, b, say))
+
+
 def _find(names: list[str]) -> list[Machine]:
     if len(names) == 1:
         try:
             return [load(names[0])]
         except NotFound:
-            if names[0].endswith((".json", ".toml")) or names[0] == "here":
+            if names[0].endswith((".json", ".toml")) or is_here(names[0]):
                 raise
     words = [catalogue.key(n) for n in names]
     found = []
