@@ -75,3 +75,41 @@ def parse_count(text: str, what: str) -> int:
         if value.is_integer():
             return int(match[1]) * factor if "." not in match[1] else int(value)
     raise InputError(f"{what} must be a whole number such as 2048, 2k or 1m, not '{text[:40]}'")
+
+
+_QUANTITY = re.compile(
+    r"(\d{1,18}(?:\.\d{1,9})?(?:e[+-]?\d{1,2})?)\s*([kMGTPEmµun]?)(i?)([A-Za-z/]*)\Z"
+)
+_FACTORS = {
+    **{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18},
+    **{"m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "": 1.0},
+}
+
+
+def parse_quantity(text: str, unit: str, what: str) -> float:
+    """A number with a prefix and a unit in SI base units: ``35.5GB``, ``3.35TB/s``, ``45ms``.
+
+    Args:
+        text: as typed; the unit itself may be left out (``3.35T``), ``Gi`` is 2^30.
+        unit: ``B``, ``B/s``, ``FLOP``, ``FLOP/s``, ``s`` or ``tokens/s``.
+        what: the option's name, for the message.
+
+    Raises:
+        InputError: not such a quantity, or not above zero.
+    """
+    match = _QUANTITY.match(text.strip().replace(",", "").replace(" ", ""))
+    if match:
+        number, prefix, binary, said = match.groups()
+        plain = said.lower().removesuffix("/s").rstrip("s") if unit != "s" else said
+        asked = unit.lower().removesuffix("/s").rstrip("s") if unit != "s" else unit
+        per_second = said.lower().endswith("/s") == unit.endswith("/s") or not said
+        power = "kMGTPE".find(prefix) + 1 if prefix else 0
+        factor = 1024.0**power if binary and power > 0 else _FACTORS[prefix]
+        value = float(number) * factor
+        small = prefix in ("m", "µ", "u", "n") and prefix
+        fits = not (small and unit != "s") and not (binary and power <= 0)
+        fits = fits and not (power > 0 and unit == "s")
+        if plain in ("", asked) and per_second and fits and 0 < value < 1e30:
+            return value
+    example = {"s": "45ms", "tokens/s": "65"}.get(unit, f"35.5G{unit}")
+    raise InputError(f"{what} must be a quantity such as {example}, not '{text[:40]}'")

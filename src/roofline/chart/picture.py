@@ -37,6 +37,7 @@ class Picture:
         path: decode over batch 1, 2, 4 … 2^20; ``ticks`` those of :data:`TICKS`.
         limit: the intensity that decode never passes, or ``None``.
         full: decode at the batch that fills the memory, or ``None``.
+        measured: points that an engine reached, placed at what it reached.
     """
 
     bandwidth: float
@@ -48,6 +49,7 @@ class Picture:
     ticks: tuple[Point, ...]
     limit: float | None
     full: Point | None
+    measured: tuple[Point, ...] = ()
 
     def roof(self, intensity: float) -> float:
         """Attainable FLOP/s."""

@@ -89,10 +89,12 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     """
     canvas = _Canvas(max(30, columns - _MARGIN - 1), 14, ascii_only)
     xs = [p.ridge, p.prefill.intensity, p.step.intensity, *(t.intensity for t in p.ticks)]
+    xs += [m.intensity for m in p.measured]
     left = math.floor(math.log10(min(xs)) * 2) / 2 - 0.25
     right = math.log10(max(xs)) + 0.45
-    top = math.log10(p.peak) + 0.35
-    bottom = math.log10(p.roof(10**left))
+    speeds = [m.speed for m in p.measured]
+    top = math.log10(max([p.peak, *speeds])) + 0.35
+    bottom = math.log10(min([p.roof(10**left), *(speed / 1.5 for speed in speeds)]))
 
     def x_of(intensity: float) -> float:
         return (math.log10(intensity) - left) / (right - left)
@@ -114,6 +116,8 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
         return column, row
 
     spots: list[tuple[tuple[int, int], str]] = []
+    sign = "x" if ascii_only else "✕"
+    spots += [(put(m.intensity, m.speed, sign), m.label) for m in p.measured]
     if p.limit is not None and p.limit < 10**right:
         end = put(p.limit, p.roof(p.limit), hollow)
         spots.append((end, words("chart.limit", limit=digits(p.limit))))

@@ -1,0 +1,169 @@
+"""``roofline place FILE…``: results of your own benchmark, or one typed in, under the roof."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from ..errors import InputError
+from ..units import parse_count, parse_quantity
+from . import options
+
+MOST_SHOWN = 2000
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="results of llama-bench, vllm bench, SGLang, trtllm-bench, guidellm, aiperf, "
+        "gpt-fast, MLX-LM, MLPerf, 'roofline bench' …; the format is found out; - is standard "
+        "input",
+    )
+    g = p.add_argument_group("what a file does not say")
+    g.add_argument("--model", metavar="MODEL", help="a name, a config.json or its folder")
+    g.add_argument("--on", metavar="MACHINE", help="a name, a machine file, or 'here'")
+    g.add_argument("--weights", metavar="FORMAT", help="bf16, fp8, int4, q4_k_m, 4.85bits …")
+    g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
+    g.add_argument("--compute", metavar="PRECISION", help="arithmetic of the matrix products")
+    g.add_argument("--devices", metavar="N", help="devices that shared the work (default 1)")
+    g.add_argument("--batch", metavar="N", help="sequences that ran together")
+    g.add_argument("--prompt", metavar="N", help="prompt tokens of a sequence")
+    g.add_argument("--output", metavar="N", help="generated tokens of a sequence")
+    g.add_argument("--ceilings", choices=("datasheet", "measured"), help="which ceilings")
+    t = p.add_argument_group("a result typed in, without a file")
+    t.add_argument("--tokens-per-s", metavar="X", help="of all sequences together")
+    t.add_argument("--seconds", metavar="TIME", help="of one step: 45ms")
+    t.add_argument("--context", metavar="N", help="tokens that each new one attends to")
+    t.add_argument("--phase", choices=("decode", "prefill"), default="decode")
+    t.add_argument("--bytes", metavar="BYTES", help="read in a step, counted by yourself: 35.5GB")
+    t.add_argument("--achieved", metavar="BYTES/S", help="a bandwidth that somebody measured")
+    t.add_argument("--working-set", metavar="BYTES", help="what that measurement read again")
+    t.add_argument("--bandwidth", metavar="BYTES/S", help="the memory ceiling: 232GB/s")
+    t.add_argument("--peak", metavar="FLOP/S", help="the compute ceiling: 312TFLOP/s")
+    t.add_argument("--roof", metavar="X", help="tokens/s that somebody's roof allows")
+    options.add_output(p)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Place points and say what they mean."""
+    typed = _typed(args)
+    if args.files and typed:
+        raise InputError(f"give files, or a result typed in (--{typed}), not both")
+    if args.files:
+        return _files(args)
+    if not typed:
+        raise InputError(
+            "give a result file, or type a result in: "
+            "roofline place --model llama-2-7b --weights bf16 --on rtx-4090 --tokens-per-s 65"
+        )
+    return _one(args)
+
+
+def _typed(args: argparse.Namespace) -> str | None:
+    for name in ("tokens_per_s", "seconds", "achieved", "bytes", "roof", "working_set"):
+        if getattr(args, name) is not None:
+            return name.replace("_", "-")
+    return None
+
+
+def _files(args: argparse.Namespace) -> int:
+    from ..engines import importers
+    from ..place import gap
+    from ..place.placed import place
+    from ..place.resolve import Resolver
+    from ..points import Point
+
+    words = options.words(args)
+    count = {name: _count(args, name) for name in ("batch", "prompt", "output", "devices")}
+    resolver = Resolver(
+        model=args.model,
+        weights=args.weights,
+        kv=args.kv,
+        compute=args.compute,
+        machine=args.on,
+        ceilings=args.ceilings,
+        devices=count["devices"],
+    )
+    kept: list[Any] = []
+    skipped = 0
+    for path in args.files:
+        for item in importers.read(path):
+            if isinstance(item, Point):
+                point = item
+            else:
+                point = item.with_answers(
+                    batch=count["batch"], prompt=count["prompt"], output=count["output"]
+                ).point()
+            placed = place(*resolver.case(point))
+            if args.json:
+                _print_json(placed, gap.judge(placed))
+            elif len(kept) < MOST_SHOWN:
+                kept.append(placed)
+            else:
+                skipped += 1
+    if not args.json:
+        from ..place.summary import text
+
+        print(text(kept, words, columns=options.columns()))
+        if skipped:
+            print(words("place.skipped", count=skipped))
+    return 0
+
+
+def _print_json(placed: Any, gap: Any) -> None:
+    line = placed.to_json() | {"verdict": gap.to_json()}
+    print(json.dumps(line, ensure_ascii=False))
+
+
+def _count(args: argparse.Namespace, name: str) -> int | None:
+    text = getattr(args, name)
+    if text is None:
+        return None
+    value = parse_count(text, f"--{name}")
+    if value < 1 and name != "prompt":
+        raise InputError(f"--{name} must be at least 1")
+    return value
+
+
+def _one(args: argparse.Namespace) -> int:
+    from ..place import gap, typed
+
+    def quantity(name: str, unit: str) -> float | None:
+        text = getattr(args, name)
+        return None if text is None else parse_quantity(text, unit, f"--{name.replace('_', '-')}")
+
+    placed = typed.placed(
+        typed.Typed(
+            tokens_per_s=quantity("tokens_per_s", "tokens/s"),
+            seconds=quantity("seconds", "s"),
+            bytes_=quantity("bytes", "B"),
+            achieved=quantity("achieved", "B/s"),
+            working_set=quantity("working_set", "B"),
+            bandwidth=quantity("bandwidth", "B/s"),
+            peak=quantity("peak", "FLOP/s"),
+            roof=quantity("roof", "tokens/s"),
+            phase=args.phase,
+            batch=_count(args, "batch") or 1,
+            context=_count(args, "context"),
+            prompt=_count(args, "prompt"),
+            devices=_count(args, "devices") or 1,
+            model=args.model,
+            machine=args.on,
+            weights=args.weights,
+            kv=args.kv,
+            compute=args.compute,
+            ceilings=args.ceilings,
+        )
+    )
+    judged = gap.judge(placed)
+    if args.json:
+        _print_json(placed, judged)
+        return 0
+    from ..place.summary import text
+
+    print(text([placed], options.words(args), columns=options.columns()))
+    return 0

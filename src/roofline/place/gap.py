@@ -1,0 +1,197 @@
+"""The verdict for the gap between a point and its roof, with causes in order.
+
+    share ≥ the wall            the roof's own verdict: memory:weights, memory:kv, compute, …
+    share > 1 beyond its error  suspect: see `suspect`
+    else                        overhead, where a fixed time per step explains most of the gap;
+                                kernel, where the time is in kernels that fall short of the roof
+
+The fixed time is measured where several points of one engine are there (`fixed_time`: steps of
+different size on one line), else estimated from the kernels of a step and the seconds that one
+launch takes. A cause is a code with its numbers; words for it live in ``words/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .placed import Placed
+
+WALL = {"datasheet": 0.70, "measured": 0.80}
+"""Share of a roof from which a point is at it: good engines reach 70–90 % of a sheet's bandwidth
+and 80–100 % of a measured one."""
+
+SLACK = 0.005
+"""Above a datasheet's roof by more than rounding is above it."""
+
+LAUNCH = {"gpu": 4e-6, "accelerator": 4e-6, "soc": 10e-6, "cpu": 1e-6}
+"""Seconds to start one kernel where the machine's file says nothing: an assumption, and named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What may be behind a gap: a code and its numbers."""
+
+    code: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The verdict on a placed point.
+
+    Attributes:
+        code: a bound's code at the wall, else ``overhead``, ``kernel`` or ``suspect``.
+        share: of the roof.
+        exact: whether the share is exact; else it is at least that.
+        causes: most likely first.
+        fixed_s: fixed seconds per step, where known; ``fixed_is`` says ``fitted`` or ``assumed``.
+    """
+
+    code: str
+    share: float
+    exact: bool
+    causes: tuple[Cause, ...] = ()
+    fixed_s: float | None = None
+    fixed_is: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as data."""
+        return {
+            "code": self.code,
+            "share": self.share,
+            "share_is": "exact" if self.exact else "at least",
+            "causes": [{"code": cause.code, **cause.values} for cause in self.causes],
+            "fixed_s": self.fixed_s,
+            "fixed_is": self.fixed_is,
+        }
+
+
+def judge(placed: Placed, fixed: float | None = None) -> Gap:
+    """The verdict on one point.
+
+    Args:
+        placed: the point.
+        fixed: fixed seconds per step, from :func:`fixed_time`.
+    """
+    slack = max(SLACK, 2 * placed.spread if placed.kind == "measured" else 0.0)
+    if placed.share > 1 + slack:
+        from .suspect import causes
+
+        return Gap("suspect", placed.share, placed.exact, causes(placed))
+    if placed.share >= WALL.get(placed.kind, 0.7):
+        return Gap(placed.binding, placed.share, placed.exact)
+    steps = sum(part.count for part in placed.point.parts)
+    lost = (placed.seconds - placed.overlapped_s) / steps
+    known, source = fixed, "fitted"
+    if known is None:
+        launch, source = _launch(placed)
+        known = launch * placed.kernels / steps
+    code = "overhead" if known >= 0.5 * lost else "kernel"
+    return Gap(
+        code,
+        placed.share,
+        placed.exact,
+        tuple(_causes(placed, code)),
+        min(known, placed.seconds / steps),
+        source,
+    )
+
+
+def _launch(placed: Placed) -> tuple[float, str]:
+    machine = placed.case.machine if placed.case else None
+    roof = placed.point.roof
+    if roof and "launch" in roof.overhead:
+        return roof.overhead["launch"], "measured"
+    if machine and "launch" in machine.measured.overhead:
+        return machine.measured.overhead["launch"].value, "measured"
+    return LAUNCH.get(machine.kind if machine else "gpu", 4e-6), "assumed"
+
+
+def _causes(placed: Placed, code: str) -> Iterable[Cause]:
+    """Likely causes of a gap below the roof, most likely first."""
+    point, case = placed.point, placed.case
+    kind = case.machine.kind if case else ("cpu" if "cpu" in placed.machine.lower() else "gpu")
+    if point.basis in ("token", "first", "run"):
+        yield Cause(f"average.{point.basis}")
+    if code == "overhead":
+        yield Cause("launch", {"kernels": round(placed.kernels / _count(point.parts))})
+        yield Cause("host")
+    if point.devices > 1:
+        yield Cause("links", {"devices": point.devices})
+    if kind == "cpu":
+        yield Cause("numa")
+        yield Cause("threads")
+    offloaded = point.extra.get("n_gpu_layers", point.extra.get("ngl"))
+    if kind != "cpu" and _partly(offloaded, case.model.depth if case else None):
+        yield Cause("offload", {"layers": offloaded})
+    if placed.memory_bound and point.phase == "decode":
+        weights = point.weights or (case.weights if case else "")
+        if _unpacked(weights):
+            yield Cause("dequantise", {"weights": weights})
+        if point.batch <= 4:
+            yield Cause("gemv")
+        else:
+            yield Cause("skinny", {"batch": round(point.batch)})
+        if placed.kv > placed.weights:
+            yield Cause("attention")
+    elif not placed.memory_bound:
+        yield Cause("gemm")
+    if placed.kind == "datasheet":
+        yield Cause("sheet")
+
+
+def _count(parts: Sequence[Any]) -> float:
+    return sum(part.count for part in parts) or 1.0
+
+
+def _partly(offloaded: Any, depth: int | None) -> bool:
+    try:
+        layers = float(offloaded)
+    except (TypeError, ValueError):
+        return False
+    return depth is not None and 0 <= layers < depth
+
+
+def _unpacked(weights: str) -> bool:
+    """Whether weights of this format are widened before they are multiplied."""
+    from ..errors import UnsupportedError
+    from ..model.formats import parse
+
+    try:
+        chosen = parse(weights)
+    except UnsupportedError:
+        return False
+    return chosen.size < 1.9 and chosen.compute in ("bf16", "fp16")
+
+
+def fixed_time(placed: Sequence[Placed]) -> float | None:
+    """Fixed seconds per step, from points of one engine whose steps differ in size.
+
+    The line time = fixed + slope × bound through two or more steps, weighted so that each counts
+    by its relative error, with both parameters not negative and slope at least 1. ``None`` where
+    fewer than three points or too narrow a range make a line of anything.
+    """
+    pairs = [
+        (p.overlapped_s / _count(p.point.parts), p.seconds / _count(p.point.parts))
+        for p in placed
+        if p.exact and p.overlapped_s > 0 and p.share <= 1.1
+    ]
+    if len(pairs) < 3 or max(b for b, _ in pairs) < 3 * min(b for b, _ in pairs):
+        return None
+    s = sx = sy = sxx = sxy = 0.0
+    for bound, time in pairs:
+        weight = 1 / time**2
+        s += weight
+        sx += weight * bound
+        sy += weight * time
+        sxx += weight * bound * bound
+        sxy += weight * bound * time
+    slope = (s * sxy - sx * sy) / (s * sxx - sx * sx)
+    slope = max(slope, 1.0)
+    fixed = (sy - slope * sx) / s
+    if fixed <= 0:
+        return 0.0
+    errors = [abs(fixed + slope * bound - time) / time for bound, time in pairs]
+    return fixed if sorted(errors)[len(errors) // 2] < 0.2 else None

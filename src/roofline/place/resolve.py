@@ -1,0 +1,214 @@
+"""Model, formats and machine of a point: from its file, from the options, or asked for.
+
+What the file says is taken where roofline knows it by name; options say the rest. Nothing else is
+assumed: what is still missing is refused with the options that would supply it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..bound import Case
+from ..errors import InputError, NotFound, UnsupportedError
+from ..machine.load import load as load_machine
+from ..machine.machine import Ceilings, Figure, Machine
+from ..model.load import from_config, load
+from ..model.model import Model
+from ..points import Point
+
+_QUANT = re.compile(r"[-_.](i?q\d\w*|f16|f32|bf16|mxfp4\w*|fp8|awq|gptq|\d+bit)$", re.I)
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Cases for points, each made once.
+
+    Attributes:
+        model, weights, kv, compute, machine: options; they fill what points leave open, and
+            `model` and `machine` also replace names that roofline does not know.
+        ceilings: ``datasheet`` or ``measured``; by default a point's own measured roof, then the
+            machine's own default.
+        devices: devices that shared the work, where points do not say.
+    """
+
+    model: str | None = None
+    weights: str | None = None
+    kv: str | None = None
+    compute: str | None = None
+    machine: str | None = None
+    ceilings: str | None = None
+    devices: int | None = None
+    _cases: dict[Any, Case] = field(default_factory=dict, repr=False)
+    _models: dict[Any, Model] = field(default_factory=dict, repr=False)
+
+    def case(self, point: Point) -> tuple[Point, Case]:
+        """The point with its gaps filled, and its case.
+
+        Raises:
+            InputError: model, formats or machine are not known; the options are named.
+        """
+        if self.devices is not None and point.devices == 1:
+            point = replace(point, devices=self.devices)
+        missing: list[str] = []
+        model = self._model(point, missing)
+        point = point.filled(weights=self.weights, kv=self.kv, compute=self.compute)
+        weights = self._weights(point, model)
+        if weights is None:
+            missing.append("--weights")
+        roof = point.roof if self.ceilings != "datasheet" else None
+        own = roof is not None and roof.bandwidth is not None and bool(roof.compute)
+        name = None if own else self._machine_name(point, missing)
+        if missing:
+            raise InputError(_ask(point, missing))
+        key = (id(model), weights, point.kv, point.compute, name, id(roof) if own else None)
+        if key not in self._cases:
+            if len(self._cases) > 512:
+                self._cases.clear()
+            machine = _own_machine(point) if own else load_machine(str(name))
+            self._cases[key] = Case(
+                model,  # type: ignore[arg-type]
+                machine,
+                weights=weights,
+                kv=point.kv,
+                compute=point.compute,
+                ceilings=None if own else self._kind(machine, str(name)),
+            )
+        return replace(point, machine=point.machine or name), self._cases[key]
+
+    def _kind(self, machine: Machine, name: str) -> str | None:
+        return self.ceilings or ("measured" if name == "here" and machine.measured else None)
+
+    def _model(self, point: Point, missing: list[str]) -> Model | None:
+        key = (point.model, point.layers)
+        if key in self._models:
+            return self._models[key]
+        model = None
+        for name in (*_names(point.model), self.model):
+            if name is None:
+                continue
+            try:
+                model = load(name) if point.layers is None else shortened(name, point.layers)
+                break
+            except NotFound:
+                if name == self.model:
+                    raise
+        if model is None:
+            missing.append("--model")
+            return None
+        self._models[key] = model
+        return model
+
+    def _weights(self, point: Point, model: Model | None) -> str | None:
+        """The format by name; for a file of known size, the average that it comes to."""
+        if point.weight_bytes is not None and model is not None and self.weights is None:
+            bits = 8 * point.weight_bytes / model.parameters
+            if 1 <= bits <= 33 and not (point.weights or "").startswith(("bf16", "fp")):
+                return f"{bits:.3f}bits"
+        return point.weights
+
+    def _machine_name(self, point: Point, missing: list[str]) -> str | None:
+        if self.machine is not None:
+            return self.machine
+        if point.machine is not None:
+            try:
+                load_machine(point.machine)
+            except (NotFound, UnsupportedError):
+                pass
+            else:
+                return point.machine
+        missing.append("--on")
+        return None
+
+
+def _names(said: str | None) -> Iterable[str]:
+    """What a file calls its model, and what is left without path, ending and quantisation."""
+    if said is None:
+        return
+    if os.path.exists(said) or not said.lower().endswith(".gguf"):
+        yield said
+    name = said.replace("\\", "/").rsplit("/", 1)[-1]
+    name = _SHARD.sub("", name.removesuffix(".gguf"))
+    while (shorter := _QUANT.sub("", name)) != name:
+        name = shorter
+    yield name
+
+
+def _ask(point: Point, missing: list[str]) -> str:
+    where = f"{point.source.file}, record {point.source.record}" if point.source else "the point"
+    what = {
+        "--model": "the model" + (f" ('{point.model[:60]}' is none known)" if point.model else ""),
+        "--weights": "the format of the weights",
+        "--on": "the machine"
+        + (f" ('{point.machine[:60]}' is none known)" if point.machine else ""),
+    }
+    said = ", ".join(what[option] for option in missing)
+    return f"{where}: it does not say {said}; give {' '.join(missing)}"
+
+
+def _own_machine(point: Point) -> Machine:
+    """The machine of a point that carries the ceilings of its own minutes."""
+    roof = point.roof
+    assert roof is not None and roof.bandwidth is not None
+
+    def figure(value: float) -> Figure:
+        return Figure(value, "measured", date=point.time or "", spread=roof.spread)
+
+    kind = str(point.settings.get("device", "cpu")).split(":")[0]
+    return Machine(
+        id="point",
+        name=point.machine or "this machine",
+        kind="cpu" if kind == "cpu" else "gpu",
+        measured=Ceilings(
+            {"memory": figure(roof.bandwidth)},
+            {name: figure(value) for name, value in roof.compute.items()},
+            {name: figure(value) for name, value in roof.overhead.items()},
+        ),
+    )
+
+
+def shortened(name: str, layers: int) -> Model:
+    """A model with fewer layers than its config says, as an engine ran it.
+
+    Raises:
+        InputError: more layers than the model has.
+    """
+    return from_config(short_config(name, layers), f"{name} with {layers} layers")
+
+
+def short_config(name: str, layers: int | None) -> dict[str, Any]:
+    """The config of a catalogue model or a file, cut to ``layers`` layers.
+
+    Raises:
+        NotFound: no such model.
+        InputError: more layers than the model has.
+    """
+    from .. import catalogue
+    from ..model.config import read_json
+    from ..model.load import entries
+
+    if os.path.isdir(name):
+        config = dict(read_json(os.path.join(name, "config.json")))
+    elif os.path.isfile(name):
+        config = dict(read_json(name))
+    else:
+        config = dict(catalogue.find(name, entries(), "model")["config"])
+    inner = config.get("text_config")
+    part: dict[str, Any] = dict(inner) if isinstance(inner, dict) else config
+    key = next((k for k in ("num_hidden_layers", "n_layer", "num_layers") if k in part), None)
+    if layers is not None:
+        if key is None or not isinstance(part[key], int):
+            raise InputError(f"{name}: its config does not say how many layers it has")
+        if not 1 <= layers <= part[key]:
+            raise InputError(f"{name} has {part[key]} layers, not {layers}")
+        full, part[key] = part[key], layers
+        for name_, value in list(part.items()):  # lists with one entry a layer
+            if isinstance(value, list) and len(value) == full:
+                part[name_] = value[:layers]
+    if part is not config:
+        config["text_config"] = part
+    return config

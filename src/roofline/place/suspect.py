@@ -1,0 +1,155 @@
+"""What may explain a point above its roof, in the order in which to look.
+
+A roof cannot be beaten, so one of the assumptions behind it is wrong. Each hypothesis is put to
+the test: the question is asked again with the assumption changed, and only those that bring the
+point under its roof are kept, with the share that it then has.
+
+    machine     another variant of the card (40 or 80 GB, PCIe or SXM)
+    precision   weights in fewer bits, or a lower-precision arithmetic
+    devices     more devices than said
+    sparsity    a sparse peak, or 2:4 sparse weights
+    cache       what is read fits in the last-level cache
+    batch       tokens of several sequences counted as one's
+    tokens      prompt tokens counted as output, or tokens counted twice
+    speculation several tokens a step
+    window      attention that reads less than the whole context
+    prefix      a prompt that was cached
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ..bound import Case
+from ..errors import RooflineError
+from .gap import Cause
+from .placed import Placed, place
+
+ENOUGH = 1.02
+"""A share up to here counts as under the roof."""
+
+NARROWER = ("fp8", "q6_k", "int4:128")
+
+
+def causes(placed: Placed) -> tuple[Cause, ...]:
+    """Hypotheses that bring the point under its roof; ``units`` if there is none."""
+    found = list(_with_model(placed, placed.case) if placed.case else _without_model(placed))
+    return tuple(found) or (Cause("units", {"factor": placed.share}),)
+
+
+def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:
+    point, over = placed.point, placed.share
+    yield from _variants(placed, case)
+    yield from _precisions(placed, case)
+    if over > 1.05 and math.ceil(over / ENOUGH) <= 16:
+        needed = point.devices * math.ceil(over / ENOUGH)
+        yield Cause("devices", {"devices": needed, "share": over * point.devices / needed})
+    if not placed.memory_bound and over <= 2 * ENOUGH:
+        yield Cause("sparsity", {"share": over / 2})
+    cache = case.machine.cache
+    steps = sum(part.count for part in point.parts)
+    if cache and placed.memory_bound and placed.bytes / steps < 2 * cache.value * point.devices:
+        yield Cause("cache", {"bytes": placed.bytes / steps, "cache": cache.value})
+    if point.phase == "decode":
+        yield from _tokens(placed, case)
+    elif over > 1.05:
+        yield Cause("prefix", {"tokens": 1 - 1 / over})
+
+
+def _variants(placed: Placed, case: Case) -> Iterator[Cause]:
+    """Machines whose names start alike and whose roof is high enough, the nearest first."""
+    from ..machine.load import entries
+    from ..machine.load import load as load_machine
+
+    family = case.machine.id.split("-")[0]
+    if not family or case.roof.kind != "datasheet":
+        return
+    shares = []
+    for entry in entries():
+        if entry["id"] == case.machine.id or entry["id"].split("-")[0] != family:
+            continue
+        try:
+            share = place(placed.point, case.using(machine=load_machine(entry["id"]))).share
+        except RooflineError:
+            continue
+        if share <= ENOUGH:
+            shares.append((share, entry["name"]))
+    if shares:
+        share, name = max(shares)
+        yield Cause("machine", {"machine": name, "share": share})
+
+
+def _precisions(placed: Placed, case: Case) -> Iterator[Cause]:
+    """The widest weight format that explains the point, else the widest cache format."""
+    now = case.work.resident
+    changes: list[dict[str, Any]] = [
+        {"weights": name, "kv": case.options["kv"] or case.kv} for name in NARROWER
+    ]
+    changes += [{"kv": "fp8"}, {"kv": "int4:64"}]
+    seen: set[str] = set()
+    for change in changes:
+        what = "weights" if "weights" in change else "kv"
+        if what in seen:
+            continue
+        try:
+            other = case.using(**change)
+        except RooflineError:
+            continue
+        if what == "weights" and other.work.resident > 0.97 * now:
+            continue
+        share = place(placed.point, other).share
+        if share <= ENOUGH and share < placed.share:
+            seen.add(what)
+            name = change[what].split(":")[0]
+            yield Cause("precision", {"what": what, "to": name, "share": share})
+
+
+def _tokens(placed: Placed, case: Case) -> Iterator[Cause]:
+    """Counts of tokens and sequences that would make the rate possible."""
+    point, over = placed.point, placed.share
+    prompt = point.parts[0].groups[0].past
+    output = point.parts[0].count
+    if point.basis != "steps" and output and (prompt + output) / output >= over:
+        yield Cause("tokens", {"factor": (prompt + output) / output})
+    elif over <= 2 * ENOUGH:
+        yield Cause("tokens", {"factor": 2.0})
+    if over <= 8:
+        yield Cause("speculation", {"tokens": over})
+    if point.batch == 1 and over > 1.05:
+        batch = _batch_that_fits(placed, case)
+        if batch:
+            yield Cause("batch", {"batch": batch})
+    if placed.kv > 0 and (placed.bytes - placed.kv) / placed.bandwidth <= placed.seconds * ENOUGH:
+        yield Cause("window", {"kv": placed.kv / placed.bytes})
+
+
+def _batch_that_fits(placed: Placed, case: Case) -> int | None:
+    """The smallest batch whose roof allows the rate said to be one sequence's."""
+    from ..step import Step
+
+    context = max(1, round(placed.point.context))
+    rate = placed.point.tokens_per_s / placed.point.devices
+    for power in range(1, 13):
+        if case.bound(Step.decode(1 << power, context)).tokens_per_s * ENOUGH >= rate:
+            return 1 << power
+    return None
+
+
+def _without_model(placed: Placed) -> Iterator[Cause]:
+    """For a bandwidth or bytes given as numbers: the cache first, then how bytes were counted."""
+    cache = placed.point.extra.get("cache_bytes")
+    working = placed.point.extra.get("working_set")
+    if cache and (working is None or working < 2 * cache):
+        yield Cause("probe", {"cache": cache, "working_set": working})
+    if placed.point.extra.get("counted") == "bytes":
+        yield Cause("bytes", {"bytes": placed.bytes, "most": placed.bandwidth * placed.seconds})
+    if placed.share <= 2 * ENOUGH:
+        yield Cause("both", {"factor": 2.0})
+    variants = placed.point.extra.get("variants")
+    if isinstance(variants, dict):
+        near = [(b, name) for name, b in variants.items() if b * ENOUGH >= placed.traffic]
+        if near:
+            bandwidth, name = min(near)
+            yield Cause("machine", {"machine": name, "share": placed.traffic / bandwidth})

@@ -1,0 +1,220 @@
+"""A result typed in: a rate or a time, with a model and a machine, or with bytes and ceilings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..bound import Case
+from ..errors import InputError
+from ..machine.load import entries
+from ..machine.load import load as load_machine
+from ..machine.machine import Figure, Machine
+from ..model.load import load as load_model
+from ..points import Part, Point, Seconds
+from ..step import Group
+from .placed import Placed, place, place_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was typed. SI units; `None` was not.
+
+    Attributes:
+        tokens_per_s: of all sequences together; seconds: of one step.
+        bytes_: read in a step; achieved: bytes/s reached; working_set: bytes read again and again.
+        bandwidth, peak: ceilings, in place of the machine's or with no machine at all.
+        roof: tokens/s that somebody's roof allows.
+        context: tokens that each new one attends to (decode), default 1: next to no cache.
+    """
+
+    tokens_per_s: float | None = None
+    seconds: float | None = None
+    bytes_: float | None = None
+    achieved: float | None = None
+    working_set: float | None = None
+    bandwidth: float | None = None
+    peak: float | None = None
+    roof: float | None = None
+    phase: str = "decode"
+    batch: int = 1
+    context: int | None = None
+    prompt: int | None = None
+    devices: int = 1
+    model: str | None = None
+    machine: str | None = None
+    weights: str | None = None
+    kv: str | None = None
+    compute: str | None = None
+    ceilings: str | None = None
+
+
+def placed(typed: Typed) -> Placed:
+    """The result under its roof.
+
+    Raises:
+        InputError: something is missing (the options are named) or contradicts itself.
+    """
+    if typed.achieved is not None:
+        return _bandwidth(typed)
+    if typed.roof is not None:
+        return _ratio(typed)
+    if typed.bytes_ is not None:
+        return _bytes(typed)
+    return _steps(typed)
+
+
+def _seconds(typed: Typed, tokens: float) -> float:
+    """Seconds of one step."""
+    if (typed.seconds is None) == (typed.tokens_per_s is None):
+        raise InputError("give --tokens-per-s or --seconds (of one step), one of them")
+    if typed.seconds is not None:
+        return typed.seconds
+    assert typed.tokens_per_s is not None
+    return tokens / typed.tokens_per_s
+
+
+def _steps(typed: Typed) -> Placed:
+    missing = [
+        option
+        for option, value in (
+            ("--model", typed.model),
+            ("--weights", typed.weights),
+            ("--on", typed.machine or (typed.bandwidth and typed.peak) or None),
+        )
+        if value is None
+    ]
+    if typed.phase == "prefill" and typed.prompt is None:
+        missing.append("--prompt")
+    if missing:
+        raise InputError(f"to place this result, give also {' '.join(missing)}")
+    if typed.phase == "prefill":
+        group = Group(typed.batch, typed.prompt or 1, 0)
+        tokens = typed.batch * (typed.prompt or 1)
+    else:
+        group = Group(typed.batch, 1, (typed.context or 1) - 1)
+        tokens = typed.batch
+    case = Case(
+        load_model(str(typed.model)),
+        _machine(typed),
+        weights=typed.weights,
+        kv=typed.kv,
+        compute=typed.compute,
+        ceilings=typed.ceilings,
+    )
+    point = Point(
+        parts=(Part((group,)),),
+        seconds=Seconds(_seconds(typed, tokens)),
+        phase=typed.phase,
+        model=typed.model,
+        weights=typed.weights,
+        kv=typed.kv,
+        machine=typed.machine,
+        devices=typed.devices,
+        tokens=tokens,
+    )
+    return place(point, case)
+
+
+def _machine(typed: Typed) -> Machine:
+    """The machine, with the ceilings that were typed in place of its own."""
+    if typed.machine is None:
+        machine = Machine(id="typed", name="the machine as given", kind="cpu")
+    else:
+        machine = load_machine(typed.machine)
+    if typed.bandwidth is None and typed.peak is None:
+        return machine
+    sheet = machine.datasheet
+    bandwidth, compute = dict(sheet.bandwidth), dict(sheet.compute)
+    if typed.bandwidth is not None:
+        bandwidth["memory"] = Figure(typed.bandwidth, source="given on the command line")
+    if typed.peak is not None:
+        given = Figure(typed.peak, source="given on the command line")
+        compute = dict.fromkeys(("bf16", "fp16", "fp32", "fp8", "int8"), given)
+    return replace(machine, datasheet=replace(sheet, bandwidth=bandwidth, compute=compute))
+
+
+def _ceiling(typed: Typed) -> tuple[str, str, float, float, Machine | None]:
+    """Name, kind, bytes/s, spread, and the machine where one was named."""
+    machine = load_machine(typed.machine) if typed.machine else None
+    if typed.bandwidth is not None:
+        name = machine.name if machine else "the memory as given"
+        return name, "measured", typed.bandwidth, 0.01, machine
+    if machine is None:
+        raise InputError("give the memory's ceiling: --on MACHINE or --bandwidth BYTES/S")
+    memory = {"datasheet": machine.datasheet, "measured": machine.measured}
+    kinds = [typed.ceilings] if typed.ceilings else ["datasheet", "measured"]
+    for kind in kinds:
+        figure = memory[kind].bandwidth.get("memory")
+        if figure is not None:
+            return machine.name, figure.kind, figure.value, figure.spread or 0.0, machine
+    raise InputError(f"{machine.name}: no {kinds[0]} memory bandwidth is known; give --bandwidth")
+
+
+def _bandwidth(typed: Typed) -> Placed:
+    """A bandwidth that somebody measured, as a second of reading."""
+    if typed.bytes_ is not None or typed.tokens_per_s is not None or typed.seconds is not None:
+        raise InputError("--achieved says it all: leave out --bytes, --seconds and --tokens-per-s")
+    assert typed.achieved is not None
+    return _counted(typed, typed.achieved, 1.0, counted="achieved")
+
+
+def _bytes(typed: Typed) -> Placed:
+    assert typed.bytes_ is not None
+    return _counted(typed, typed.bytes_, _seconds(typed, typed.batch), counted="bytes")
+
+
+def _counted(typed: Typed, bytes_: float, seconds: float, *, counted: str) -> Placed:
+    name, kind, bandwidth, spread, machine = _ceiling(typed)
+    extra: dict[str, Any] = {"counted": counted, "working_set": typed.working_set}
+    if machine is not None:
+        extra["cache_bytes"] = machine.cache.value if machine.cache else None
+        extra["variants"] = _variants(machine)
+    point = Point(
+        parts=(Part((Group(typed.batch, 1, 0),)),),
+        seconds=Seconds(seconds),
+        model=typed.model,
+        weights=typed.weights,
+        machine=typed.machine,
+        devices=typed.devices,
+        extra=extra,
+    )
+    return place_bytes(
+        point,
+        machine=name,
+        kind=kind,
+        bandwidth=bandwidth * typed.devices,
+        bytes_=bytes_,
+        spread=spread,
+    )
+
+
+def _variants(machine: Machine) -> dict[str, float]:
+    """Bandwidths of the cards whose names start alike."""
+    family = machine.id.split("-")[0]
+    found: dict[str, float] = {}
+    for entry in entries():
+        if entry["id"] == machine.id or entry["id"].split("-")[0] != family:
+            continue
+        figure = entry.get("datasheet", {}).get("bandwidth", {}).get("memory")
+        value = figure.get("value") if isinstance(figure, dict) else figure
+        if isinstance(value, int | float):
+            found[entry["name"]] = value
+    return found
+
+
+def _ratio(typed: Typed) -> Placed:
+    """A rate against somebody's roof: a ratio, and no more is known."""
+    if typed.tokens_per_s is None:
+        raise InputError("--roof is held against a rate: give --tokens-per-s")
+    assert typed.roof is not None
+    point = Point(
+        parts=(Part((Group(1, 1, 0),)),),
+        seconds=Seconds(1 / typed.tokens_per_s),
+        model=typed.model,
+        machine=typed.machine,
+        extra={"counted": "ratio", "roof": typed.roof},
+    )
+    return place_bytes(
+        point, machine="the roof as given", kind="datasheet", bandwidth=typed.roof, bytes_=1.0
+    )
