@@ -102,7 +102,7 @@ class _Reader:
     def __init__(self, where: str, data: Any, sources: Any) -> None:
         self.where = where
         self.data = self.table(data, "the file")
-        self.sources = self.table(sources or self.data.get("sources") or {}, "sources")
+        self.sources = sources or self.section(self.data, "sources")
 
     def wrong(self, what: str) -> InputError:
         return InputError(f"{self.where}: {what}")
@@ -111,6 +111,17 @@ class _Reader:
         if not isinstance(value, dict):
             raise self.wrong(f"{what} must be a table of keys and values, not {short(value)}")
         return value
+
+    def section(self, of: dict[str, Any], name: str) -> dict[str, Any]:
+        return {} if of.get(name) is None else self.table(of[name], name)
+
+    def sentences(self, name: str) -> tuple[str, ...]:
+        value = self.data.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise self.wrong(f"{name} must be a list of sentences")
+        return tuple(value)
 
     def text(self, of: dict[str, Any], name: str, default: str = "") -> str:
         value = of.get(name, default)
@@ -149,10 +160,10 @@ class _Reader:
         return None if value is None else self.figure(value, name, unit)
 
     def ceilings(self, kind: str) -> Ceilings:
-        section = self.table(self.data.get(kind) or {}, kind)
+        section = self.section(self.data, kind)
         found: dict[str, dict[str, Figure]] = {}
         for unit in ("bandwidth", "compute", "overhead"):
-            table = self.table(section.get(unit) or {}, f"{kind}.{unit}")
+            table = self.section(section, unit)
             found[unit] = {
                 name: self.figure(value, f"{kind}.{unit}.{name}", unit, kind)
                 for name, value in table.items()
@@ -165,7 +176,9 @@ class _Reader:
         return Ceilings(**found)
 
     def links(self) -> tuple[Link, ...]:
-        given = self.data.get("links") or []
+        given = self.data.get("links")
+        if given is None:
+            return ()
         if not isinstance(given, list):
             raise self.wrong("links must be a list")
         found = []
@@ -192,11 +205,8 @@ class _Reader:
             raise self.wrong(
                 "name is missing: is this a machine file? 'roofline machines --template' shows one"
             )
-        memory = self.table(data.get("memory") or {}, "memory")
-        cache = self.table(data.get("cache") or {}, "cache")
-        notes = data.get("notes") or []
-        if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
-            raise self.wrong("notes must be a list of sentences")
+        memory = self.section(data, "memory")
+        cache = self.section(data, "cache")
         unified = memory.get("unified", False)
         if not isinstance(unified, bool):
             raise self.wrong(f"memory.unified must be true or false, not {short(unified)}")
@@ -216,8 +226,8 @@ class _Reader:
             measured=self.ceilings("measured"),
             links=self.links(),
             power=self.optional(data, "power", "power"),
-            notes=tuple(notes),
-            aliases=tuple(a for a in data.get("aliases") or () if isinstance(a, str)),
+            notes=self.sentences("notes"),
+            aliases=self.sentences("aliases"),
         )
         machine.roof()  # a machine without any ceiling is no machine
         return machine

@@ -183,7 +183,8 @@ class Machine:
             UnsupportedError: neither has a memory bandwidth or a compute ceiling.
         """
         if kind is None:
-            kind = "datasheet" if "memory" in self.datasheet.bandwidth else "measured"
+            only = "memory" not in self.datasheet.bandwidth and "memory" in self.measured.bandwidth
+            kind = "measured" if only else "datasheet"
         first, second = (
             (self.datasheet, self.measured)
             if kind == "datasheet"

@@ -138,7 +138,7 @@ PRECISIONS = (
 )  # fmt: skip
 """Arithmetic a machine may have a compute ceiling for."""
 
-_INT = re.compile(r"(int|uint)([2-8])(?:[:\-_]?g?(\d{1,6}))?(-?z|-asym)?\Z")
+_INT = re.compile(r"(int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?\Z")
 _BITS = re.compile(r"(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)\Z")
 
 

@@ -1,0 +1,26 @@
+"""Shared by all tests: where the reference data is, and a home that no test can dirty."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+SHARED = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of reference data beside the checkout; the test is skipped without it."""
+    if not os.path.isdir(SHARED):
+        pytest.skip("no ../shared beside the checkout")
+    return SHARED
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A data folder of the test's own."""
+    monkeypatch.setenv("ROOFLINE_DATA", str(tmp_path / "roofline-data"))
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.delenv("LC_MESSAGES", raising=False)
+    monkeypatch.setenv("LANG", "C.UTF-8")

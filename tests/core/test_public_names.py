@@ -1,0 +1,41 @@
+"""The public names, pinned."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import roofline
+
+NAMES = """Bound Case Climb Explanation Figure Fit Group InputError Lever Machine MissingExtra Model
+NotFound Operator OperatorBound Roof RooflineError Step UnsupportedError Verdict Work explain
+load_machine load_model""".split()
+
+
+def test_public_names_are_pinned_and_sorted():
+    assert roofline.__all__ == sorted(NAMES, key=lambda n: (n[0].islower(), n))
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in roofline.__all__:
+        assert getattr(roofline, name).__doc__, name
+
+
+def test_explain_is_a_function_whatever_is_imported_first():
+    code = "import roofline.explanation, roofline; assert callable(roofline.explain)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": "src"})
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = (
+        "import sys, roofline.cli; roofline.cli.parser('explain'); "
+        "heavy = {'numpy', 'torch', 'matplotlib', 'numba', 'httpx', 'inspect'} & set(sys.modules); "
+        "sys.exit(str(heavy - {'inspect'}) if heavy - {'inspect'} else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": "src"})
+
+
+def test_results_show_themselves():
+    answer = roofline.explain("llama-3.1-8b", "h100-sxm")
+    assert "1.05 FLOP/byte" in str(answer)
+    assert "1.05 FLOP/byte" in answer._repr_html_()
