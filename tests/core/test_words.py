@@ -12,6 +12,7 @@ import pytest
 from roofline import words
 from roofline.verdict import CODES
 
+TERMS = {"KV cache"}
 FOLDER = os.path.dirname(words.__file__)
 
 
@@ -44,5 +45,6 @@ def test_chinese_is_chinese():
     bare = {k: re.sub(r"\{\w+\}", "", v) for k, v in texts("zh").items()}
     english = texts("en")
     # what is the same in both has no words of its own: a name, a unit, places to fill
-    foreign = [k for k, v in texts("zh").items() if v == english[k] and " " in bare[k].strip()]
+    same = {k for k, v in texts("zh").items() if v == english[k]}
+    foreign = [k for k in same if " " in bare[k].strip() and bare[k] not in TERMS]
     assert foreign == []
