@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 
 from .. import __version__
 from ..errors import RooflineError
@@ -34,7 +33,11 @@ VERBS = {
 
 def present() -> dict[str, str]:
     """The verbs of this installation, each with its line."""
-    return {v: line for v, line in VERBS.items() if find_spec(f"{__name__}.{v}")}
+    return {v: line for v, line in VERBS.items() if _there(v)}
+
+
+def _there(verb: str) -> bool:
+    return os.path.isfile(os.path.join(os.path.dirname(__file__), f"{verb}.py"))
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -56,9 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     try:
-        verb = argv[0] if argv and argv[0] in VERBS else None
-        if verb and not find_spec(f"{__name__}.{verb}"):
-            verb = None
+        verb = argv[0] if argv and argv[0] in VERBS and _there(argv[0]) else None
         top = parser(verb)
         args = top.parse_args(argv)
         if args.verb is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
-import sys
 from typing import Any
 
 from ..bound import DEFAULT_USABLE, Case
@@ -170,6 +168,9 @@ def formats(args: argparse.Namespace) -> dict[str, Any]:
 
 def columns() -> int:
     """The width to write in: the terminal's, or 100 where output is not one."""
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
-        return 100
-    return max(40, min(140, shutil.get_terminal_size((100, 24)).columns))
+    given = os.environ.get("COLUMNS", "")
+    try:
+        width = int(given) if given.isdigit() else os.get_terminal_size().columns
+    except OSError:
+        width = 100
+    return max(40, min(140, width or 100))

@@ -51,7 +51,7 @@ def load(name: str) -> Machine:
         from .here import path_of_here
 
         return from_file(path_of_here(name))
-    entry = catalogue.find(name, entries(), "machine")
+    entry = _named(name) or catalogue.find(name, entries(), "machine")
     return from_data(entry, entry["id"], entry["sources"])
 
 
@@ -63,6 +63,22 @@ def entries() -> list[dict[str, Any]]:
             data = catalogue.read(f"machine/catalogue/{vendor}.json")
             found += [{**m, "sources": data["sources"]} for m in data["machines"]]
     return found
+
+
+def _named(name: str) -> dict[str, Any] | None:
+    # The usual case, an id or alias as it is spelled: only its vendor's file is parsed.
+    for vendor in VENDORS:
+        path = os.path.join(_FOLDER, f"{vendor}.json")
+        if not os.path.isfile(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if f'"{name}"' in text:
+            data = parse_json(text, path)
+            for m in data["machines"]:
+                if name == m["id"] or name in m.get("aliases", ()):
+                    return {**m, "sources": data["sources"]}
+    return None
 
 
 def from_file(path: str) -> Machine:

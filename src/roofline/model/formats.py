@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ..errors import UnsupportedError
 
@@ -172,8 +171,8 @@ def parse(text: str) -> Format:
         bits, group = int(match[2]), int(match[3] or 128)
         if group < 8:
             raise UnsupportedError(f"groups of {group} in '{text}': a group has at least 8")
-        zero = Fraction(bits, 8 * group) if match[4] else 0
-        stored = float(Fraction(bits, 8) + Fraction(2, group) + zero)
+        zero = bits / (8 * group) if match[4] else 0.0
+        stored = bits / 8 + 2 / group + zero
         return Format(f"int{bits}:{group}{'z' if zero else ''}", stored, "bf16")
     if match := _BITS.match(name):
         bits_a_weight = float(match[1])
