@@ -44,7 +44,7 @@ class Layout:
         groups = -(-inputs // self.group) if self.group else 1
         blocks = groups * (-(-outputs // self.rows) if self.rows else 1)
         return (
-            math.ceil(inputs * outputs * Fraction(self.bits) / 8)
+            math.ceil(inputs * outputs * self.bits / 8)
             + blocks * self.scale
             + -(-blocks * self.zero // 8)
             + self.per_input * inputs
