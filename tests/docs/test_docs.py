@@ -1,0 +1,66 @@
+"""The docs are true: links resolve, help pages match, outputs shown are the outputs given."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+
+import pytest
+
+from roofline.cli import main, present
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def pages():
+    found = ["README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+    for language in ("en", "zh"):
+        found += [f"docs/{language}/{f}" for f in sorted(os.listdir(f"{ROOT}/docs/{language}"))]
+    return [f for f in found if f.endswith(".md")]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_links_resolve(page):
+    text = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if "://" not in target and not target.startswith("mailto:"):
+            path = os.path.join(ROOT, os.path.dirname(page), target)
+            assert os.path.exists(path), f"{page}: {target}"
+
+
+def test_both_languages_have_the_same_pages():
+    english = {f for f in os.listdir(f"{ROOT}/docs/en") if f.endswith(".md")} - {"help.md"}
+    chinese = {f for f in os.listdir(f"{ROOT}/docs/zh") if f.endswith(".md")}
+    assert english == chinese
+
+
+def test_help_page_is_what_help_says():
+    spec = importlib.util.spec_from_file_location("help_pages", f"{ROOT}/scripts/help_pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert read("docs", "en", "help.md") == module.page(), "run 'make docs'"
+
+
+def test_every_verb_is_in_both_readmes():
+    for verb in present():
+        for page in ("README.md", "README.zh.md"):
+            assert re.search(rf"roofline {verb}\b", read(page)), f"{page}: {verb}"
+
+
+@pytest.mark.parametrize(("page", "language"), [("README.md", "en"), ("README.zh.md", "zh")])
+def test_the_first_output_of_the_readme_is_the_real_one(page, language, capsys):
+    shown = re.search(r"```console\n\$ pip install[^\n]*\n(.*?)```", read(page), re.DOTALL)[1]
+    assert main(["explain", "llama-3.1-8b", "--on", "h100-sxm", "--lang", language]) == 0
+    real = capsys.readouterr().out.rstrip()
+    assert real.startswith(shown.rstrip())
+
+
+def test_no_page_names_a_path_of_a_machine():
+    for page in pages():
+        assert not re.search(r"(^|[\s`(])/(work|tmp|root|home)/", read(page)), page
