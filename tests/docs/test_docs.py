@@ -40,7 +40,8 @@ def test_both_languages_have_the_same_pages():
     assert english == chinese
 
 
-def test_help_page_is_what_help_says():
+def test_help_page_is_what_help_says(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "96")  # the script sets it too; this puts it back after
     spec = importlib.util.spec_from_file_location("help_pages", f"{ROOT}/scripts/help_pages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -54,7 +55,8 @@ def test_every_verb_is_in_both_readmes():
 
 
 @pytest.mark.parametrize(("page", "language"), [("README.md", "en"), ("README.zh.md", "zh")])
-def test_the_first_output_of_the_readme_is_the_real_one(page, language, capsys):
+def test_the_first_output_of_the_readme_is_the_real_one(page, language, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     shown = re.search(r"```console\n\$ pip install[^\n]*\n(.*?)```", read(page), re.DOTALL)[1]
     assert main(["explain", "llama-3.1-8b", "--on", "h100-sxm", "--lang", language]) == 0
     real = capsys.readouterr().out.rstrip()
