@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as _html
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -268,14 +267,16 @@ def _speaks_unicode() -> bool:
 
 def html(e: Explanation, words: Words | None = None) -> str:
     """The answer as an HTML fragment, for Jupyter; every value escaped."""
+    from html import escape
+
     words = words or _words.choose()
     rows = "".join(
-        f"<tr><th style='text-align:left;vertical-align:top'>{_html.escape(label)}</th>"
-        f"<td style='text-align:left'>{_html.escape(sentence)}</td></tr>"
+        f"<tr><th style='text-align:left;vertical-align:top'>{escape(label)}</th>"
+        f"<td style='text-align:left'>{escape(sentence)}</td></tr>"
         for label, sentence in lines(e, words)
     )
     chart = terminal.render(picture.draw(e.case, e.step), words, columns=90)
     return (
-        f"<p><b>{_html.escape(title(e, words))}</b></p><table>{rows}</table>"
-        f"<pre style='line-height:1.1'>{_html.escape(chart)}</pre>"
+        f"<p><b>{escape(title(e, words))}</b></p><table>{rows}</table>"
+        f"<pre style='line-height:1.1'>{escape(chart)}</pre>"
     )

@@ -34,7 +34,7 @@ class Picture:
         bandwidth: bytes/s; peak: FLOP/s for the decode step's mix of arithmetic; ridge: FLOP/byte.
         step: the step asked about.
         prefill: a prompt's prefill.
-        path: decode over batch 1, 2, 4 … 2^20; ``ticks`` those of :data:`TICKS`.
+        ticks: decode at the batches of :data:`TICKS`.
         limit: the intensity that decode never passes, or ``None``.
         full: decode at the batch that fills the memory, or ``None``.
         measured: points that an engine reached, placed at what it reached.
@@ -45,7 +45,6 @@ class Picture:
     ridge: float
     step: Point
     prefill: Point
-    path: tuple[Point, ...]
     ticks: tuple[Point, ...]
     limit: float | None
     full: Point | None
@@ -75,7 +74,6 @@ def draw(case: Case, step: Step) -> Picture:
         ridge=first.ridge,
         step=point(step, str(step.batch)),
         prefill=point(Step.prefill(1, prompt), str(prompt)),
-        path=tuple(point(decode.with_batch(1 << i), str(1 << i)) for i in range(21)),
         ticks=tuple(point(decode.with_batch(n), str(n)) for n in TICKS),
         limit=climb.limit,
         full=point(decode.with_batch(full), str(full)) if full else None,

@@ -7,7 +7,6 @@ the family it belongs to, or a new file here with a ``READERS`` table.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from importlib import import_module
 
@@ -47,6 +46,8 @@ def read(config: Config) -> Model:
     kind = config.word("model_type")
     reader = find(kind)
     if reader is None:
+        import difflib
+
         near = difflib.get_close_matches(kind, _HOME, 3)
         hint = f" (the nearest known: {', '.join(near)})" if near else ""
         raise UnsupportedError(
