@@ -141,7 +141,7 @@ def fetch(name: Name) -> str:
 def _exists(library: object, name: Name, file: str, endpoint: str) -> bool:
     """One request without retries: whether the file is there, small, and ours to read."""
     from huggingface_hub import get_session, hf_hub_url
-    from huggingface_hub.utils import build_hf_headers
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     url = hf_hub_url(name.repo, file, revision=name.revision, endpoint=endpoint)
     try:

@@ -10,7 +10,7 @@ import os
 import re
 
 from ..errors import InputError, NotFound, UnsupportedError
-from ..model.config import read_json
+from .description import read_json
 
 HOST = "registry.ollama.ai"
 _MODEL = "application/vnd.ollama.image.model"

@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 from ..errors import InputError, NotFound, UnsupportedError
-from ..model.config import parse_json, read_json, short
+from .description import parse_json, read_json, short
 from .regular import listed, opened
 
 MOST_HEADER = 32 << 20

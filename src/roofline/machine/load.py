@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import catalogue
 from ..errors import InputError, NotFound
-from ..model.config import parse_json, short
+from ..files.description import parse_json, short
 from ..model.formats import PRECISIONS
 from .machine import Ceilings, Figure, Link, Machine
 

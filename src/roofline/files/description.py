@@ -1,0 +1,73 @@
+"""JSON descriptions (configs, indexes, manifests): limits on size, depth and repetition."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..errors import InputError
+from .regular import opened
+
+MOST_BYTES = 32 << 20
+"""A config.json is a few kilobytes; beyond this it is not one."""
+
+
+def short(value: Any) -> str:
+    """A value for a message, never longer than a line."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**30:
+        return "a number of more than 30 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def read_json(path: str, most: int = MOST_BYTES) -> Any:
+    """A JSON file, with limits on its size and depth.
+
+    Raises:
+        NotFound: no such file.
+        InputError: unreadable, too large, too deep, or not JSON.
+    """
+    with opened(path) as (file, size):
+        if size > most:
+            raise InputError(
+                f"{path}: {size / 1e6:.0f} MB is too large for a JSON description "
+                f"(at most {most / 1e6:.0f} MB)"
+            )
+        return parse_json(file.read(most + 1), path)
+
+
+def parse_json(text: bytes | str, where: str) -> Any:
+    """JSON text; no NaN, no infinities, no duplicate keys, no bottomless nesting.
+
+    Raises:
+        InputError: with the place of the fault.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except RecursionError:
+        raise InputError(f"{where}: nested too deeply to be a description") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: not text in UTF-8") from None
+    except _Refused as error:
+        raise InputError(f"{where}: {error}") from None
+    except ValueError as error:
+        line = getattr(error, "lineno", None)
+        place = f" (line {line})" if line else ""
+        raise InputError(f"{where}: not JSON{place}: {getattr(error, 'msg', error)}") from None
+
+
+class _Refused(Exception):
+    pass
+
+
+def _no_constant(name: str) -> Any:
+    raise _Refused(f"{name} is not a number that JSON allows")
+
+
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) != len(items):
+        before: set[str] = set()
+        twice = next(k for k, _ in items if k in before or before.add(k))  # type: ignore[func-returns-value]
+        raise _Refused(f"the key {short(twice)} is there twice")
+    return found

@@ -1,0 +1,135 @@
+"""From a GGUF file's metadata to the config that its model had before it was converted.
+
+llama.cpp's keys are the same for all architectures (``llama.block_count``,
+``qwen3moe.expert_count``); each architecture here says which ``model_type`` it was, and which
+of its config's keys are more than the common ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import InputError, UnsupportedError
+from ...files.gguf import Gguf, Skipped, Tensor
+from ..config import short
+
+# The config's key for each of llama.cpp's, whatever the architecture.
+_COMMON = {
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_key_value_heads",
+    "attention.key_length": "head_dim",
+    "context_length": "max_position_embeddings",
+    "attention.sliding_window": "sliding_window",
+}
+
+
+class Metadata:
+    """An architecture's keys, checked as they are read, and the names of the tensors."""
+
+    def __init__(self, file: Gguf) -> None:
+        self.where = file.paths[0]
+        self.pairs = file.metadata
+        self.tensors: Mapping[str, Tensor] = {t.name: t for t in file.tensors}
+        name = self.pairs.get("general.architecture")
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{self.where}: general.architecture is missing")
+        self.architecture = name
+        self.depth = self.integer("block_count") - self.integer("nextn_predict_layers", 0)
+        if self.depth < 1:
+            raise InputError(f"{self.where}: {name}.block_count leaves no layer")
+
+    def has(self, key: str) -> bool:
+        """Whether the architecture's key is there."""
+        return f"{self.architecture}.{key}" in self.pairs
+
+    def get(self, key: str) -> Any:
+        """The value of an architecture's key, ``None`` where absent or too long to keep."""
+        value = self.pairs.get(f"{self.architecture}.{key}")
+        return None if isinstance(value, Skipped) else value
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        """A whole number; of a list, the number that all layers share."""
+        value = self.get(key)
+        if isinstance(value, tuple) and value and len(set(value)) == 1:
+            value = value[0]
+        if value is None and default is not None:
+            return default
+        if type(value) is not int or not 0 <= value < 1 << 40:
+            raise InputError(
+                f"{self.where}: {self.architecture}.{key} must be a whole number, "
+                f"not {short(value)}"
+            )
+        return value
+
+    def each(self, key: str, default: int | None = None) -> list[int]:
+        """A whole number for each layer."""
+        value = self.get(key)
+        if isinstance(value, tuple):
+            if len(value) < self.depth or not all(type(v) is int for v in value):
+                raise InputError(
+                    f"{self.where}: {self.architecture}.{key} has {len(value)} values "
+                    f"for {self.depth} layers"
+                )
+            return [int(v) for v in value[: self.depth]]
+        return [self.integer(key, default)] * self.depth
+
+    def flags(self, key: str) -> list[bool] | None:
+        """True or false for each layer, or ``None``."""
+        value = self.get(key)
+        if not isinstance(value, tuple) or len(value) < self.depth:
+            return None
+        return [bool(v) for v in value[: self.depth]]
+
+    def holds(self, name: str) -> bool:
+        """Whether there is a tensor of that name in some layer, or outside them."""
+        return name in self.tensors or any(
+            f"blk.{i}.{name}" in self.tensors for i in range(self.depth)
+        )
+
+
+Extra = Callable[[Metadata], dict[str, Any]]
+
+
+def read(m: Metadata) -> dict[str, Any]:
+    """The config.
+
+    Raises:
+        InputError: metadata that are missing or cannot be.
+        UnsupportedError: an architecture that is not counted, named.
+    """
+    from .architectures import ARCHITECTURES
+
+    found = ARCHITECTURES.get(m.architecture)
+    if found is None:
+        raise UnsupportedError(
+            f"{m.where}: the GGUF architecture '{m.architecture[:40]}' is not counted"
+        )
+    config = common(m)
+    for extra in found:
+        config.update(extra(m))
+    return {k: v for k, v in config.items() if v is not None}
+
+
+def common(m: Metadata) -> dict[str, Any]:
+    """What every decoder's config has."""
+    table = m.tensors.get("token_embd.weight")
+    if table is None or len(table.shape) != 2:
+        raise InputError(f"{m.where}: no tensor token_embd.weight")
+    config: dict[str, Any] = {
+        "torch_dtype": "bfloat16",
+        "num_hidden_layers": m.depth,
+        "vocab_size": table.shape[1],
+        "tie_word_embeddings": "output.weight" not in m.tensors,
+        "attention_bias": m.holds("attn_q.bias") or m.holds("attn_qkv.bias"),
+        "mlp_bias": m.holds("ffn_up.bias"),
+    }
+    for key, name in _COMMON.items():
+        value = m.get(key)
+        if isinstance(value, tuple) and len(set(value)) == 1:
+            value = value[0]
+        if isinstance(value, int) and not isinstance(value, bool):
+            config[name] = value
+    return config
