@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from .. import catalogue
-from ..errors import InputError, NotFound, UnsupportedError
+from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from . import quant
 from .config import Config, read_json
 from .families import read as read_family
@@ -14,27 +15,64 @@ from .model import Model
 
 
 def load(name: str) -> Model:
-    """The model of that name in the catalogue, or of a ``config.json`` or its folder.
+    """The model of that name in the catalogue, or of a file, a folder or a cached download.
+
+    Tried in this order: a name in the catalogue; a path (``config.json``, a folder with it and
+    its safetensors, a GGUF file or one part of a split one); ``org/name`` in the Hugging Face
+    cache; a name in Ollama's store; ``org/name`` on the hub, unless ``HF_HUB_OFFLINE`` is set.
+    What begins with ``.``, ``/`` or ``~`` or ends like a file is a path and nothing else.
 
     >>> load("llama-3.1-8b").parameters
     8030261248
 
     Raises:
-        NotFound: no such name or file; near misses are in the message.
-        InputError: the file is not a config, or has impossible values.
-        UnsupportedError: an architecture that is not counted, named.
+        NotFound: no such name or file; what was tried and near misses are in the message.
+        InputError: the file is not one of these, or has impossible values.
+        UnsupportedError: an architecture or a format that is not counted, named.
+        MissingExtra: the name would have to be fetched, and the library for it is missing.
     """
-    if os.path.isdir(name):
-        return from_file(os.path.join(name, "config.json"))
-    if os.path.isfile(name) or name.endswith((".json", ".gguf")) or name.startswith((".", "/")):
-        return from_file(name)
+    if name.startswith((".", "/", "~")) or name.endswith(_ENDINGS):
+        return from_path(os.path.expanduser(name))
+    if os.sep in name and os.path.exists(name):
+        return from_path(name)
     try:
-        entry = catalogue.find(name, entries(), "model")
+        return from_entry(catalogue.find(name, entries(), "model"))
     except NotFound as error:
-        if os.sep in name:
-            raise NotFound(f"{error} (and there is no file or folder of that path)") from None
-        raise
-    return from_entry(entry)
+        return _elsewhere(name, error)
+
+
+_ENDINGS = (".json", ".gguf", ".safetensors")
+
+
+def _elsewhere(name: str, error: NotFound) -> Model:
+    # A path, the Hugging Face cache, Ollama's store, the hub.
+    from ..files import hub, ollama
+
+    if os.path.exists(name):
+        return from_path(name)
+    repo = hub.parse(name)
+    if repo is not None and (folder := hub.find(repo)):
+        return from_path(folder).altered(name=repo.name, source=f"{repo.repo} ({folder})")
+    if blob := ollama.find(name):
+        return from_path(blob).altered(name=name, source=blob)
+    tried = ["the catalogue", "local paths"]
+    if repo is not None:
+        tried.append(f"the Hugging Face cache ({hub.caches()[0]})")
+    if ollama.parse(name) is not None:
+        tried.append("Ollama's store")
+    if repo is None:
+        raise NotFound(f"{error} Tried {_listed(tried)}.")
+    if hub.offline():
+        raise NotFound(f"{error} Tried {_listed(tried)}; HF_HUB_OFFLINE forbids the hub.")
+    try:
+        folder = hub.fetch(repo)
+    except MissingExtra as missing:
+        raise NotFound(f"{error} Tried {_listed(tried)}; {missing}") from None
+    return from_path(folder).altered(name=repo.name, source=f"{repo.repo} on the hub ({folder})")
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
 def from_entry(entry: dict[str, Any]) -> Model:
@@ -50,15 +88,82 @@ def entries() -> list[dict[str, Any]]:
     return found
 
 
+def from_path(path: str) -> Model:
+    """The model of a file or a folder.
+
+    Raises:
+        NotFound: nothing there, or a folder without a model.
+        InputError: not a file of a known kind.
+    """
+    from ..files import regular
+
+    if os.path.isdir(path):
+        return _from_folder(path)
+    regular.size_of(path)
+    if path.endswith(".safetensors") or os.path.basename(path) == _INDEX:
+        folder = os.path.dirname(path) or "."
+        if not os.path.isfile(os.path.join(folder, "config.json")):
+            raise NotFound(f"{path}: no config.json beside it to say what its tensors are")
+        return _from_folder(folder)
+    if path.endswith(".json"):
+        return from_file(path)
+    if not path.endswith(".gguf"):
+        with regular.opened(path) as (file, _):
+            start = file.read(4)
+        if start.lstrip()[:1] == b"{":
+            return from_file(path)
+        if start != b"GGUF":
+            raise InputError(
+                f"{path}: not a config.json, a GGUF file or a folder with a checkpoint"
+            )
+    return _from_gguf(path)
+
+
+_INDEX = "model.safetensors.index.json"
+
+
+def _from_folder(folder: str) -> Model:
+    from ..files.regular import listed
+
+    config = os.path.join(folder, "config.json")
+    if os.path.isfile(config):
+        return from_file(config)
+    names = [n for n in listed(folder) if n.endswith(".gguf") and not n.startswith("mmproj")]
+    whole = [n for n in names if not _LATER_PART.search(n)]
+    if len(whole) == 1:
+        return _from_gguf(os.path.join(folder, whole[0]))
+    if whole:
+        raise InputError(f"{folder}: several GGUF files ({', '.join(whole[:4])}): name one")
+    raise NotFound(f"{folder}: a folder without a config.json or a .gguf file")
+
+
+_LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf\Z")
+
+
+def _from_gguf(path: str) -> Model:
+    from ..files import gguf
+    from .gguf import model
+
+    return model(gguf.read(path))
+
+
 def from_file(path: str) -> Model:
-    """The model of a ``config.json``."""
+    """The model of a ``config.json``, held against the safetensors beside it if there are any."""
     data = read_json(path)
-    beside = os.path.join(os.path.dirname(path), "hf_quant_config.json")
+    folder = os.path.dirname(path) or "."
+    beside = os.path.join(folder, "hf_quant_config.json")
     sidecar = read_json(beside) if os.path.isfile(beside) else None
-    folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    title = os.path.basename(os.path.abspath(folder))
     base = os.path.basename(path)
-    name = folder if base == "config.json" and folder else base
-    return from_config(data, path, sidecar).altered(name=name, source=path)
+    name = title if base == "config.json" and title else base
+    model = from_config(data, path, sidecar).altered(name=name, source=path)
+    if base != "config.json":
+        return model
+    from ..files import safetensors
+    from . import stored
+
+    checkpoint = safetensors.read_folder(folder)
+    return model if checkpoint is None else stored.against(model, checkpoint)
 
 
 def from_config(data: Any, where: str = "config", sidecar: Any = None) -> Model:

@@ -114,6 +114,7 @@ class Model:
         vectors: parameters of norms outside the layers.
         kv: the cache format that the checkpoint asks for, or ``None``.
         longest: the longest context it was made for, or ``None``.
+        file: bytes of all its weights in the file it was read from, where that says so.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
         cases: what :func:`roofline.explanation.explain` has made of it, kept for the next question.
@@ -133,6 +134,7 @@ class Model:
     vectors: int = 0
     kv: Format | None = None
     longest: int | None = None
+    file: int | None = None
     notes: tuple[str, ...] = ()
     source: str = ""
     _work: dict[Any, Work] = field(default_factory=dict, compare=False, repr=False)
@@ -230,7 +232,9 @@ class Model:
                         operators.append(replace(op, count=count * op.count))
         per_row = ((ROWS, 1),)
         operators += linear("head", (self.head,), outside, kind="head", per=per_row)
-        return Work(_together(operators), self._resident(scheme, activation))
+        as_filed = weights is None and self.file is not None
+        resident = self.file if as_filed else self._resident(scheme, activation)
+        return Work(_together(operators), resident or 0)
 
     def _resident(self, scheme: Scheme, activation: Format) -> float:
         vectors = self.vectors

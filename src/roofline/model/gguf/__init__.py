@@ -36,8 +36,7 @@ def model(file: Gguf) -> Model:
     strange = [t for t in rest if t not in tuple(tensors.vectors(rest))]
     if strange:
         raise InputError(
-            f"{where}: the tensor '{strange[0].name[:60]}' is none that "
-            f"{metadata.architecture} has"
+            f"{where}: the tensor '{strange[0].name[:60]}' is none that {metadata.architecture} has"
         )
     name = file.metadata.get("general.name")
     return found.altered(

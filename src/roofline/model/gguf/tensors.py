@@ -126,8 +126,8 @@ def match(model: Model, tensors: Iterable[Tensor], where: str) -> tuple[Held, tu
     blocks: dict[int, dict[str, Tensor]] = {}
     outside: dict[str, Tensor] = {}
     for t in tensors:
-        if m := _BLOCK.match(t.name):
-            blocks.setdefault(int(m[1]), {})[m[2].removesuffix(".weight")] = t
+        if block := _BLOCK.match(t.name):
+            blocks.setdefault(int(block[1]), {})[block[2].removesuffix(".weight")] = t
         else:
             outside[t.name.removesuffix(".weight")] = t
     found: dict[str, Format] = {}
@@ -146,11 +146,11 @@ def match(model: Model, tensors: Iterable[Tensor], where: str) -> tuple[Held, tu
         found[path] = of_type(held.type)
         used.add(held.name)
     for m in model.outer:
-        held = _alone(m, outside.values(), used)
-        if held is None:
+        alone = _alone(m, outside.values(), used)
+        if alone is None:
             raise UnsupportedError(f"{where}: no tensor holds {m.path}")
-        found[m.path] = of_type(held.type)
-        used.add(held.name)
+        found[m.path] = of_type(alone.type)
+        used.add(alone.name)
     by_type: dict[str, int] = {}
     for t in tensors:
         by_type[t.type] = by_type.get(t.type, 0) + t.size
@@ -217,7 +217,9 @@ def _format(group: tuple[Tensor, ...]) -> Format:
         return of_type(group[0].type)
     size, weights = sum(t.size for t in group), sum(t.elements for t in group)
     name = "+".join(sorted(types))
-    return Format(name, size / weights, "bf16", "", Blend(8 * size / weights, size=size, weights=weights))
+    return Format(
+        name, size / weights, "bf16", "", Blend(8 * size / weights, size=size, weights=weights)
+    )
 
 
 def vectors(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
