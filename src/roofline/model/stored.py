@@ -170,7 +170,7 @@ def _notes(
             f"{form.name}, not {model.scheme.weight(path).name}"
         )
     if served:
-        yield f"{len(served)} matrices are stored in fp32, counted as engines serve them, in 16 bits"
+        yield f"{len(served)} matrices are stored in fp32, counted in 16 bits as served"
     if absent:
         yield f"{len(absent)} matrices of the config are not in the files, the first {absent[0]}"
 
