@@ -7,6 +7,10 @@ SIZES = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), Q8_0: (32, 34), Q4_K: (256, 1
          Q6_K: (256, 210), BF16: (1, 2)}  # fmt: skip
 
 
+class Raw(bytes):
+    """A metadata value that is encoded already, its type included."""
+
+
 def text(value, order="<"):
     data = value.encode() if isinstance(value, str) else value
     return struct.pack(order + "Q", len(data)) + data
@@ -14,6 +18,8 @@ def text(value, order="<"):
 
 def value(v, order="<"):
     """A typed metadata value."""
+    if isinstance(v, Raw):
+        return v
     if isinstance(v, bool):
         return struct.pack(order + "IB", 7, v)
     if isinstance(v, int):

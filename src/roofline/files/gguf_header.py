@@ -223,8 +223,10 @@ class Header:
         if kind != _STRING:
             raise self._fault(f"the metadata key '{key[:60]}' is an array of type {kind}")
         self.words += length
-        if self.words > MOST_WORDS or self._position + 4 * length > self.size:
+        if self.words > MOST_WORDS:
             raise self._fault(f"the metadata key '{key[:60]}' says it has {length} strings")
+        if self._position + 4 * length > self.size:
+            raise self._short()
         if length <= 64:
             return tuple(str(self._value(_STRING, key)) for _ in range(length))
         self._walk(length)
