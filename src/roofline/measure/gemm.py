@@ -168,13 +168,23 @@ def probes(
 
 
 def decode_probes(
-    library: Library, precision: str, rows: tuple[int, ...], shape: tuple[int, int], sets: int
+    library: Library,
+    precision: str,
+    rows: tuple[int, ...],
+    shape: tuple[int, int],
+    *,
+    sets: int,
+    longest: float,
 ) -> Iterator[Probe]:
     """Products as in decode: m = ``rows`` tokens against ``sets`` weight matrices in turn,
 
-    enough of them that every one comes from memory.
+    enough of them that every one comes from memory. Where the library would
+    need more than ``longest`` seconds for all of them, that m is left out.
     """
     k, n = shape
+    whole = tuple((m * sets, k, n) for m in rows)
+    fits = affordable(library, precision, whole, longest)
+    rows = tuple(m for m in rows if (m * sets, k, n) in fits)
     for m in rows:
         products = [library.product(precision, (m, k, n)) for _ in range(sets)]
 

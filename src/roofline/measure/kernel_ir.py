@@ -20,16 +20,20 @@ LINE = 64
 
 
 def module(width: int, functions: list[str]) -> str:
-    """One module of ``functions`` for vectors of ``width`` bytes."""
-    lanes = width // 8
+    """One module of ``functions`` for vectors of up to ``width`` bytes."""
+    text = "\n".join(functions)
+    intrinsics = []
+    for size in (16, 32, 64):
+        n = size // 8
+        sums = f"@llvm.vector.reduce.add.v{n}i64"
+        intrinsics.append((sums, f"declare i64 {sums}(<{n} x i64>)"))
+        for lanes, bits, kind in ((n, 64, "double"), (2 * n, 32, "float")):
+            name, vector = f"@llvm.fmuladd.v{lanes}f{bits}", f"<{lanes} x {kind}>"
+            intrinsics.append((name, f"declare {vector} {name}({vector}, {vector}, {vector})"))
     return "\n".join(
         [
-            *functions,
-            f"declare i64 @llvm.vector.reduce.add.v{lanes}i64(<{lanes} x i64>)",
-            f"declare <{lanes} x double> @llvm.fmuladd.v{lanes}f64"
-            f"(<{lanes} x double>, <{lanes} x double>, <{lanes} x double>)",
-            f"declare <{2 * lanes} x float> @llvm.fmuladd.v{2 * lanes}f32"
-            f"(<{2 * lanes} x float>, <{2 * lanes} x float>, <{2 * lanes} x float>)",
+            text,
+            *(line for name, line in intrinsics if f"{name}(" in text),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             # Wide registers even where LLVM would rather not use them.
             f'attributes #0 = {{ nounwind "prefer-vector-width"="{width * 8}" '

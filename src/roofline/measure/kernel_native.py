@@ -17,6 +17,7 @@ READS = ((1, 4, 0), (2, 4, 0), (4, 2, 0), (4, 4, 0), (1, 4, 512), (2, 2, 512))
 MOVES = tuple((kind, stream) for kind in ("copy", "triad") for stream in (True, False))
 CHAINS = (8, 12)
 _LINES = 2
+_PAIR = 32  # Arm's non-temporal store takes two registers of 16 bytes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class MultiplyAdd:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """All kernels, compiled; keep it alive as long as any of them is called."""
+    """All kernels, compiled; each keeps its machine code alive."""
 
     width: int
     target: str
@@ -71,7 +72,6 @@ class Native:
     moves: tuple[Move, ...]
     arithmetic: tuple[MultiplyAdd, ...]
     beat: Any
-    engine: Any
 
 
 def vector_bytes(arch: str, features: dict[str, bool]) -> int:
@@ -98,7 +98,7 @@ def compile_kernels(width: int | None = None) -> Native:
     arch = str(llvm.get_process_triple()).split("-", 1)[0]
     width = width or vector_bytes(arch, dict(features))
     try:
-        text, declared = _text(width)
+        text = _text(width)
         module = llvm.parse_assembly(text)
         module.verify()
         engine = llvm.create_mcjit_compiler(
@@ -114,20 +114,25 @@ def compile_kernels(width: int | None = None) -> Native:
             f"llvmlite {llvmlite.__version__} could not compile the bandwidth kernels ({line}); "
             "0.45 or later is needed: pip install -U 'roofline[measure]'"
         ) from None
-    where = {name: engine.get_function_address(name) for name in declared}
+
+    def bind(prototype: Any, name: str) -> Any:
+        call = prototype(engine.get_function_address(name))
+        call.engine = engine  # the code lives as long as anyone can call it
+        return call
+
     return Native(
         width=width,
         target=llvm.get_host_cpu_name(),
         version=llvmlite.__version__,
         reads=tuple(
-            Read(_read_label(*spec), spec[0], spec[1], _READ(where[_read_name(*spec)]))
+            Read(_read_label(*spec), spec[0], spec[1], bind(_READ, _read_name(*spec)))
             for spec in READS
         ),
         moves=tuple(
             Move(
                 kind + (", non-temporal stores" if stream else ""),
                 kind,
-                _MOVE(where[_move_name(kind, stream)]),
+                bind(_MOVE, _move_name(kind, stream)),
             )
             for kind, stream in MOVES
         ),
@@ -137,13 +142,12 @@ def compile_kernels(width: int | None = None) -> Native:
                 bits,
                 width * 8 // bits,
                 chains * 2 * 2 * (width * 8 // bits),
-                (_FMA32 if bits == 32 else _FMA64)(where[f"fma{bits}_{chains}"]),
+                bind(_FMA32 if bits == 32 else _FMA64, f"fma{bits}_{chains}"),
             )
             for bits in (32, 64)
             for chains in CHAINS
         ),
-        beat=_BEAT(where["beat"]),
-        engine=engine,
+        beat=bind(_BEAT, "beat"),
     )
 
 
@@ -169,16 +173,15 @@ def _move_name(kind: str, stream: bool) -> str:
     return f"{kind}_{'nt' if stream else 'plain'}"
 
 
-def _text(width: int) -> tuple[str, list[str]]:
-    functions, names = [kernel_ir.beat("beat")], ["beat"]
+def _text(width: int) -> str:
+    functions = [kernel_ir.beat("beat")]
     for streams, lines, prefetch in READS:
-        names.append(_read_name(streams, lines, prefetch))
-        functions.append(kernel_ir.read(names[-1], width, streams, lines, prefetch))
+        name = _read_name(streams, lines, prefetch)
+        functions.append(kernel_ir.read(name, width, streams, lines, prefetch))
     for kind, stream in MOVES:
-        names.append(_move_name(kind, stream))
-        functions.append(kernel_ir.move(names[-1], width, kind, _LINES, stream))
+        name = _move_name(kind, stream)
+        functions.append(kernel_ir.move(name, max(width, _PAIR), kind, _LINES, stream))
     for bits in (32, 64):
         for chains in CHAINS:
-            names.append(f"fma{bits}_{chains}")
-            functions.append(kernel_ir.multiply_add(names[-1], width, bits, chains))
-    return kernel_ir.module(width, functions), names
+            functions.append(kernel_ir.multiply_add(f"fma{bits}_{chains}", width, bits, chains))
+    return kernel_ir.module(width, functions)

@@ -35,8 +35,11 @@ def numpy_probe() -> Probe:
     """The smallest NumPy operation: its cost is the call."""
     import numpy as np
 
-    x = np.ones(1, np.float32)
-    call: Callable[[], object] = lambda: np.add(x, x, out=x)  # noqa: E731
+    x = np.zeros(1, np.float32)
+
+    def call() -> None:
+        np.add(x, x, out=x)
+
     return Probe(
         "overhead.launch",
         (Candidate("NumPy, one element", 1.0, lambda calls: wall(call, calls)),),

@@ -50,7 +50,7 @@ def finding(seen: Finding, words: Words) -> str:
         elif name == "bytes":
             shown[name] = si(float(value), "B")
         elif name == "key":
-            shown[name] = name_of(str(value), words)
+            shown["probe"] = name_of(str(value), words)
         else:
             shown[name] = digits(value) if isinstance(value, float) else value
     level = words(f"measure.level.{seen.level}")

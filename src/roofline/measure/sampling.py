@@ -103,7 +103,9 @@ class Series:
 
     def calibrate(self) -> None:
         """Warm up, and find how many calls fill the probe's window."""
-        self.candidate.run(1)
+        timed = self.candidate.run(1)
+        if timed.seconds > 4 * self.probe.window:
+            return
         while True:
             timed = self.candidate.run(self.calls)
             if timed.seconds >= self.probe.window * 0.5 or self.calls >= 1 << 30:
@@ -188,11 +190,13 @@ def sample(
         for probe in probes:
             rows = table.setdefault(probe.key, [])
             for candidate in probe.candidates:
+                if clock() - start > seconds and any(s.rates for s in rows):
+                    break  # late: no more choice, but every probe gets a figure
                 tell("warm", None)
                 series = Series(probe, candidate)
                 series.calibrate()
                 rows.append(series)
-                for _ in range(2):
+                if series.window() <= 4 * probe.window:
                     series.window()
                 tell("warm", series)
         final = [s for rows in table.values() for s in _leading(rows, keep)]

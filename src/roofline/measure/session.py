@@ -20,6 +20,8 @@ from .topology import Topology
 from .torch_device import TorchDevice, TorchLibrary, import_torch
 
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
+SQUARES = {"quick": (1024, 2048), "standard": (768, 1024, 1536, 2048, 3072)}
+SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
 _BEAT_BLOCKS = 20_000  # about half a millisecond
 
 
@@ -140,10 +142,9 @@ def _cpu_probes(
     torch_library = _torch_cpu(limits, result)
     if torch_library is not None:
         libraries.append(torch_library)
-    squares = (1024, 2048) if quick else (768, 1024, 1536, 2048, 3072)
     precisions = ("fp32", "bf16") if quick else None
     probes += gemm.probes(
-        libraries, squares, 0.2 if quick else 0.5, result.refusals.append, precisions
+        libraries, SQUARES[options.mode], 0.2 if quick else 0.5, result.refusals.append, precisions
     )
     if native is not None and not quick:
         probes += gemm.instruction_probes(native, crew)
@@ -184,7 +185,9 @@ def _decode(library: gemm.Library, size: int, result: Result) -> Iterator[Probe]
         each = shape[0] * shape[1] * gemm.SIZES[precision]
         sets = max(2, min(64, -(-size // 2 // each)))
         try:
-            yield from gemm.decode_probes(library, precision, (1, 4, 16, 64), shape, sets)
+            yield from gemm.decode_probes(
+                library, precision, (1, 4, 16, 64), shape, sets=sets, longest=0.5
+            )
         except (gemm.Refused, RooflineError) as error:
             result.refusals.append(f"{precision}: {error}")
 

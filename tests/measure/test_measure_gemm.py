@@ -1,0 +1,148 @@
+"""Products are checked, refusals named, ceilings never below what was seen."""
+
+import pytest
+from measure_fakes import figure
+
+from roofline.errors import RooflineError
+from roofline.measure import consistency, gemm, overhead
+from roofline.measure.crew import Crew
+from roofline.measure.sampling import Window
+from roofline.measure.topology import Core
+
+
+class Liar(gemm.NumpyLibrary):
+    """A library whose product is off by two per cent."""
+
+    name = "Liar"
+
+    def product(self, precision, shape):
+        true = super().product(precision, shape)
+        return gemm.Product(true.call, lambda: (true.corner()[0] * 1.02, true.corner()[1]))
+
+
+class Slow(gemm.NumpyLibrary):
+    """A library that needs a second for the small product."""
+
+    name = "Slow"
+    precisions = ("fp32", "bf16")
+
+    def product(self, precision, shape):
+        if precision == "bf16":
+            raise gemm.Refused("no bf16 here")
+        return super().product(precision, shape)
+
+    def timed(self, call, calls):
+        return Window(calls, float(calls))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_numpy_product_is_right(precision):
+    library = gemm.NumpyLibrary()
+    gemm.check("NumPy", precision, library.product(precision, (64, 256, 32)))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_a_wrong_product_is_not_stored(precision):
+    with pytest.raises(RooflineError, match="its speed is not stored"):
+        gemm.check("Liar", precision, Liar().product(precision, (64, 256, 32)))
+    heard = []
+    assert list(gemm.probes([Liar()], (64,), 1.0, heard.append)) == []
+    assert len(heard) == 2
+    assert "wrong by" in heard[0]
+
+
+def test_amount_is_two_m_k_n():
+    assert gemm.candidate(gemm.NumpyLibrary(), "fp32", (3, 5, 7)).amount == 2 * 3 * 5 * 7
+
+
+def test_shapes_that_take_too_long_are_left_out():
+    shapes = ((256, 256, 256), (1024, 1024, 1024))
+    assert gemm.affordable(Slow(), "fp32", shapes, 2.0) == ((256, 256, 256),)
+    assert gemm.affordable(Slow(), "fp32", shapes[1:], 2.0) == ((256, 256, 256),)
+    assert gemm.affordable(Slow(), "fp32", shapes, 100.0) == shapes
+
+
+def test_a_precision_without_a_product_is_named():
+    heard = []
+    probes = list(gemm.probes([Slow()], (64,), 1e9, heard.append))
+    assert [p.key for p in probes] == ["compute.fp32"]
+    assert heard == ["bf16: no bf16 here"]
+
+
+def test_only_the_precisions_asked_for():
+    found = gemm.probes([gemm.NumpyLibrary()], (64,), 1.0, [].append, only=("fp64", "fp8"))
+    assert [p.key for p in found] == ["compute.fp64"]
+
+
+def test_decode_products_count_their_weights():
+    probes = list(
+        gemm.decode_probes(gemm.NumpyLibrary(), "fp32", (1, 4), (64, 32), sets=3, longest=9)
+    )
+    assert [p.key for p in probes] == ["gemm.fp32.m1", "gemm.fp32.m4"]
+    one, four = (p.candidates[0] for p in probes)
+    assert one.moved == four.moved == 3 * 64 * 32 * 4
+    assert four.amount == 4 * one.amount == 3 * 2 * 4 * 64 * 32
+    assert four.run(2).calls == 2
+    slow = gemm.decode_probes(Slow(), "fp32", (1, 512), (256, 256), sets=1, longest=1.5)
+    assert [p.key for p in slow] == ["gemm.fp32.m1"]
+
+
+def test_multiply_add_units():
+    native = pytest.importorskip("roofline.measure.kernel_native")
+    pytest.importorskip("llvmlite")
+    with Crew((Core((0,)),)) as crew:
+        probes = list(gemm.instruction_probes(native.compile_kernels(), crew))
+        assert [p.key for p in probes] == ["instruction.fp64", "instruction.fp32"]
+        for probe in probes:
+            for candidate in probe.candidates:
+                assert candidate.run(3).seconds > 0
+
+
+def test_python_and_numpy_overheads():
+    for probe in (overhead.python_probe(), overhead.numpy_probe()):
+        window = probe.candidates[0].run(1000)
+        assert 1e-9 < window.seconds / window.calls < 1e-3
+        assert probe.lower
+
+
+def test_excess_over_both_roofs():
+    assert consistency.excess(50, 1, 100, 50) == 0
+    assert consistency.excess(60, 1, 100, 50) == pytest.approx(0.2)
+    assert consistency.excess(110, 10, 100, 50) == pytest.approx(0.1)
+    assert consistency.excess(110, 10, None, None) < 0
+
+
+def ceilings(**kwargs):
+    return {f.key: f for f in (figure("bandwidth.memory", 30.0), figure("compute.fp32", 100.0))} | {
+        f.key: f for f in kwargs.values()
+    }
+
+
+def test_nothing_measured_lies_above_the_stored_ceilings():
+    fine = ceilings(m=figure("gemm.fp32.m1", 15.0, intensity=0.5))
+    assert consistency.violations(fine) == {}
+    assert consistency.corrected(fine) == fine
+    faster = ceilings(m=figure("gemm.fp32.m1", 18.0, intensity=0.5))
+    assert consistency.violations(faster) == {"gemm.fp32.m1": pytest.approx(0.2)}
+    mended = consistency.corrected(faster)
+    assert consistency.violations(mended) == {}
+    assert mended["bandwidth.memory"].best == 36.0
+    assert "gemm.fp32.m1" in mended["bandwidth.memory"].label
+    assert mended["compute.fp32"] == faster["compute.fp32"]
+
+
+def test_a_product_above_the_square_one_raises_the_roof():
+    taller = ceilings(m=figure("gemm.fp32.m256", 120.0, intensity=128.0))
+    mended = consistency.corrected(taller)
+    assert mended["compute.fp32"].best == 120.0
+    assert consistency.violations(mended) == {}
+
+
+def test_within_the_spread_is_no_violation():
+    near = ceilings(m=figure("gemm.fp32.m1", 15.5, intensity=0.5))
+    assert consistency.violations(near) == {}
+
+
+def test_a_precision_without_its_own_roof_is_held_against_fp32():
+    point = ceilings(m=figure("gemm.bf16.m256", 130.0, intensity=256.0))
+    assert consistency.violations(point) == {"gemm.bf16.m256": pytest.approx(0.3)}
