@@ -18,12 +18,12 @@ Names are imported when they are first used, so that importing the package costs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which takes 5 ms
 if TYPE_CHECKING:
+    from typing import Any
+
     from .bound import Bound, Case, Climb, Fit, OperatorBound
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
     from .explanation import Explanation, explain
@@ -94,6 +94,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'roofline' has no attribute '{name}'")
+    from importlib import import_module
+
     home = import_module(f".{_HOMES[name]}", __name__)
     value = getattr(home, _RENAMED.get(name, name))
     globals()[name] = value

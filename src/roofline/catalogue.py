@@ -55,5 +55,5 @@ def _none(name: str, bare: str, names: dict[str, dict[str, Any]], what: str) -> 
     within = [e["id"] for n, e in names.items() if all(p in n for p in parts)] if bare else []
     near = [names[n]["id"] for n in difflib.get_close_matches(bare, names, 6, 0.6)]
     found = list(dict.fromkeys([*within, *near]))[:8]
-    hint = f"; did you mean {', '.join(found)}?" if found else ""
-    return f"no {what} '{name[:80]}' in the catalogue{hint} 'roofline {what}s' lists them all."
+    hint = f" (did you mean {', '.join(found)}?)" if found else ""
+    return f"no {what} '{name[:80]}' in the catalogue{hint}; 'roofline {what}s' lists them all"

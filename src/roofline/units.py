@@ -35,6 +35,12 @@ def si(value: float, unit: str, figures: int = 3) -> str:
     return f"{digits(value, figures)} {unit}"
 
 
+def memory(value: float) -> str:
+    """A memory's size as its vendor means it: ``80 GiB`` where it is whole GiB, else ``96 GB``."""
+    gib = value / (1 << 30)
+    return f"{digits(gib, 4)} GiB" if gib >= 1 and gib.is_integer() else si(value, "B", 4)
+
+
 def seconds(value: float) -> str:
     """A time: ``4.56 ms``."""
     for factor, prefix in _SMALL:

@@ -101,7 +101,7 @@ def test_names_are_forgiving(capsys, name):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["lama-3.1-8b", "--on", "h100-sxm"], "did you mean llama-3.1-8b"),
+        (["lama-3.1-8b", "--on", "h100-sxm"], "(did you mean llama-3.1-8b"),
         (["llama-3.1-8b", "--on", "h10-sxm"], "h100-sxm"),
         (["llama-3.1-8b", "--on", "h100-sxm", "--weights", "int44"], "no format 'int44'"),
         (["llama-3.1-8b", "--on", "h100-sxm", "--batch", "0"], "batch must be from 1"),

@@ -58,8 +58,8 @@ class Picture:
 def draw(case: Case, step: Step) -> Picture:
     """The picture of a case around a step: its context, or its prompt, sets the scene."""
     group = step.groups[0]
-    decode = Step.decode(1, group.context)
-    prompt = group.new_tokens if step.phase == "prefill" else group.context
+    prompt = group.new_tokens if step.phase == "prefill" else group.past + 1
+    decode = Step.decode(1, group.context if step.phase == "prefill" else group.past + 1)
 
     def point(of: Step, label: str) -> Point:
         b = case.bound(of)

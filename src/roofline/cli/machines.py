@@ -9,7 +9,7 @@ from .. import catalogue
 from ..errors import NotFound
 from ..machine.load import entries, from_data, is_here, load
 from ..machine.machine import Figure, Machine
-from ..units import digits, seconds, si
+from ..units import digits, memory, seconds, si
 from ..words import Words
 from . import options
 
@@ -149,7 +149,7 @@ def _list(found: list[Machine], say: Words) -> None:
             (
                 m.id,
                 m.released or "?",
-                si(m.capacity.value, "B") if m.capacity else "?",
+                memory(m.capacity.value) if m.capacity else "?",
                 si(roof.bandwidth.value, "B/s"),
                 si(peak.value, "FLOP/s") + mark,
                 digits(peak.value / roof.bandwidth.value),
@@ -164,7 +164,7 @@ def _show(m: Machine, say: Words) -> None:
         print(f"{say('machine.alias')}: {', '.join(m.aliases)}")
     rows: list[tuple[str, str, str, Figure]] = []
     if m.capacity:
-        rows.append((say("machine.memory"), m.memory_type, si(m.capacity.value, "B"), m.capacity))
+        rows.append((say("machine.memory"), m.memory_type, memory(m.capacity.value), m.capacity))
     if m.usable:
         rows.append(
             (say("machine.memory"), say("machine.usable"), si(m.usable.value, "B"), m.usable)
