@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .bound import Case
+from .chain import Chain
 from .step import Step
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Bounds:
     compute_s: Floats
     memory_s: Floats
     serial_s: Floats
+    communication_s: Floats
     tokens: Floats
 
     @property
@@ -55,7 +57,7 @@ class Bounds:
         """The overlapped bound."""
         import numpy as np
 
-        return np.maximum(self.compute_s, self.memory_s)
+        return np.maximum(np.maximum(self.compute_s, self.memory_s), self.communication_s)
 
     @property
     def memory_bound(self) -> Any:
@@ -76,28 +78,7 @@ class Table:
     """
 
     def __init__(self, case: Case) -> None:
-        import numpy as np
-
-        quantities, rows = case.work.plan()
-        self.quantities = quantities
-        n = len(quantities)
-        count = len(rows)
-        self.arithmetic = np.zeros((count, n))
-        self.traffic = np.zeros((count, n))
-        self.totals = np.zeros((7, n))
-        for i, (row, peak) in enumerate(case.rows):
-            _, flops, *kinds = row
-            for q, c in flops:
-                self.arithmetic[i, q] += c / peak
-                self.totals[0, q] += c
-            for k, terms in enumerate(kinds, 1):
-                for q, c in terms:
-                    self.traffic[i, q] += c / case.bandwidth
-                    self.totals[k, q] += c
-        self.totals[5] = self.arithmetic.sum(axis=0)
-        self.totals[6] = self.traffic.sum(axis=0)
-        self._stacked = np.concatenate([self.arithmetic, self.traffic, self.totals])
-        self._count = count
+        self._chains = tuple(_Matrices(chain) for chain in case.chains)
 
     def bounds(self, step: Step) -> Bounds:
         """Bounds of every step; the step's numbers are arrays of one length, or numbers."""
@@ -105,30 +86,68 @@ class Table:
 
         numbers = [x for g in step.groups for x in (g.batch, g.new_tokens, g.past)]
         length = max(np.size(x) for x in numbers)
-        out = np.empty((9, length))
-        n = self._count
+        out = np.empty((_COLUMNS, length))
         for start in range(0, length, CHUNK):
             end = min(start + CHUNK, length)
             part = _slice(step, start, end, length)
-            q = np.empty((len(self.quantities), end - start))
-            for i, quantity in enumerate(self.quantities):
-                q[i] = quantity.value(part.groups)
-            priced = self._stacked @ q
-            out[:7, start:end] = priced[2 * n :]
-            np.maximum(priced[:n], priced[n : 2 * n], out=priced[:n])
-            np.sum(priced[:n], axis=0, out=out[7, start:end])
-            out[8, start:end] = part.tokens_out
-        return Bounds(
-            flops=out[0],
-            weights=out[1],
-            kv_read=out[2],
-            kv_write=out[3],
-            state=out[4],
-            compute_s=out[5],
-            memory_s=out[6],
-            serial_s=out[7],
-            tokens=out[8],
-        )
+            first, *others = self._chains
+            first.price(part, out[:, start:end])
+            for chain in others:  # a step takes as long as the longest of its chains
+                other = np.empty((_COLUMNS, end - start))
+                chain.price(part, other)
+                longer = other[_TIMES].max(axis=0) > out[_TIMES, start:end].max(axis=0)
+                out[:, start:end][:, longer] = other[:, longer]
+            out[-1, start:end] = part.tokens_out
+        return Bounds(*out)
+
+
+_COLUMNS = 10
+_TIMES = [5, 6, 8]
+
+
+class _Matrices:
+    def __init__(self, chain: Chain) -> None:
+        import numpy as np
+
+        self.quantities = chain.quantities
+        n = len(self.quantities)
+        talking = {i for i, *_ in chain.talk}
+        rows = [row for i, row in enumerate(chain.rows) if i not in talking]
+        count = len(rows)
+        arithmetic, traffic, totals = np.zeros((count, n)), np.zeros((count, n)), np.zeros((8, n))
+        for i, (row, peak) in enumerate(rows):
+            _, flops, *kinds = row
+            for q, c in flops:
+                arithmetic[i, q] += c / peak
+                totals[0, q] += c
+            for k, terms in enumerate(kinds, 1):
+                for q, c in terms:
+                    traffic[i, q] += c / chain.bandwidth
+                    totals[k, q] += c
+        totals[5] = arithmetic.sum(axis=0)
+        totals[6] = traffic.sum(axis=0)
+        for _, sent, messages, wire in chain.talk:
+            for q, c in sent:
+                totals[7, q] += c * wire.second_per_byte
+            for q, c in messages:
+                totals[7, q] += c * wire.second_per_message
+        self._stacked = np.concatenate([arithmetic, traffic, totals])
+        self._count = count
+
+    def price(self, part: Step, out: Floats) -> None:
+        """Fill all columns but the tokens."""
+        import numpy as np
+
+        n = self._count
+        q = np.empty((len(self.quantities), out.shape[1]))
+        for i, quantity in enumerate(self.quantities):
+            q[i] = quantity.value(part.groups)
+        priced = self._stacked @ q
+        out[:7] = priced[2 * n : 2 * n + 7]
+        out[8] = priced[2 * n + 7]
+        np.maximum(priced[:n], priced[n : 2 * n], out=priced[:n])
+        np.sum(priced[:n], axis=0, out=out[7])
+        out[7] += out[8]
 
 
 def _slice(step: Step, start: int, end: int, length: int) -> Step:

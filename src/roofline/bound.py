@@ -21,100 +21,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .chain import Bound, Chain, OperatorBound
 from .errors import InputError
+from .machine.links import Wire, Wiring
 from .machine.machine import Figure, Machine, Roof
 from .model.formats import Format
 from .model.model import Model
-from .step import Group, Number, Quantity, Step
-from .work import Operator, Work, merge
+from .parallel.layout import Parallel
+from .step import Group, Quantity, Step
+from .work import Terms, Work, merge
+
+__all__ = ["Bound", "Case", "Climb", "Fit", "OperatorBound"]
 
 LARGEST_BATCH = 1 << 40
 
+ALONE = Parallel()
+
 DEFAULT_USABLE = 0.9
 """Fraction of memory given to weights and cache where none is said; engines' usual default."""
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorBound:
-    """One kind of operator under the roof, all its instances together.
-
-    Attributes:
-        name, kind, count, compute: of the operator; ``compute`` is the precision it runs in.
-        flops, bytes: FLOPs and compulsory bytes of all instances in the step.
-        seconds: serial bound of all instances.
-        bound: ``compute`` or ``memory``, the ceiling that takes longer.
-    """
-
-    name: str
-    kind: str
-    count: int
-    compute: str
-    flops: Number
-    bytes: Number
-    seconds: float
-    bound: str
-
-    @property
-    def intensity(self) -> float | None:
-        """FLOP/byte, ``None`` where nothing crosses the memory bus."""
-        return self.flops / self.bytes if self.bytes else None
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A step under the roof. Times in seconds, bytes in bytes.
-
-    Attributes:
-        flops: FLOPs of the step.
-        weights, kv_read, kv_write, state: compulsory bytes by kind.
-        compute_s, memory_s: Σ FLOPs/peak and Σ bytes/bandwidth.
-        serial_s: the serial bound.
-        tokens: new tokens of the step.
-        ridge: FLOP/byte, for the step's mix of arithmetic.
-        shares: of the serial bound: weights, kv, state, compute; they add up to 1.
-    """
-
-    flops: Number
-    weights: Number
-    kv_read: Number
-    kv_write: Number
-    state: Number
-    compute_s: float
-    memory_s: float
-    serial_s: float
-    tokens: Number
-    ridge: float
-    shares: dict[str, float]
-
-    @property
-    def compulsory(self) -> Number:
-        """All compulsory bytes."""
-        return self.weights + self.kv_read + self.kv_write + self.state
-
-    @property
-    def intensity(self) -> float:
-        """FLOP/byte of the step."""
-        return float(self.flops / self.compulsory)
-
-    @property
-    def overlapped_s(self) -> float:
-        """The overlapped bound."""
-        return max(self.compute_s, self.memory_s)
-
-    @property
-    def memory_bound(self) -> bool:
-        """Whether traffic takes longer than arithmetic: intensity below the ridge."""
-        return self.memory_s > self.compute_s
-
-    @property
-    def tokens_per_s(self) -> float:
-        """New tokens a second at best: over the overlapped bound."""
-        return float(self.tokens / self.overlapped_s)
-
-    @property
-    def peak_fraction(self) -> float:
-        """The most of the compute peak that the step can reach."""
-        return self.compute_s / self.overlapped_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +65,7 @@ class Climb:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What fits in memory. Bytes.
+    """What fits in memory, on several devices in that of the fullest. Bytes.
 
     Attributes:
         weight_bytes: all resident weights, tables and untouched experts included.
@@ -164,8 +88,10 @@ class Case:
     """A model in given formats under one machine's roof, ready to be asked about steps.
 
     Attributes:
-        model, machine, roof, work: what is held against what.
+        model, machine, roof, work: what is held against what; the work is one device's.
+        parallel: the layout over devices of this machine's kind.
         weights, kv: names of the formats.
+        chains: what a step is held against; on several, the one that takes longest.
         notes: assumptions made on the way, one sentence each.
     """
 
@@ -179,32 +105,52 @@ class Case:
         compute: str | None = None,
         ceilings: str | None = None,
         usable: float = DEFAULT_USABLE,
+        parallel: Parallel | None = None,
+        link: str | float | None = None,
+        latency: float | None = None,
     ) -> None:
         """Put a model under a roof.
 
         Args:
             model: what is run.
-            machine: what it is run on.
+            machine: what it is run on; one device of it.
             weights, kv, compute: formats, as for :meth:`Model.work`.
             ceilings: ``datasheet`` or ``measured``, as for :meth:`Machine.roof`.
             usable: fraction of the memory for weights and cache, over 0 and up to 1.
+            parallel: how the model is laid over several such devices.
+            link: what joins them: one of the machine's links by name, or bytes/s of one device
+                in one direction; by default the fastest that joins enough of them.
+            latency: seconds a message between them; by default the link's.
 
         Raises:
             UnsupportedError: an unknown format, or a precision without a known ceiling.
-            InputError: ``usable`` out of range.
+            InputError: ``usable`` out of range, a layout that does not divide the model, or no
+                known link that joins the devices.
         """
         if not 0 < usable <= 1:
             raise InputError(f"usable must be over 0 and up to 1, not {usable}")
         self.model = model
         self.machine = machine
+        self.parallel = parallel or ALONE
         self.roof: Roof = machine.roof(ceilings)
-        self.work: Work = model.work(weights, kv, compute)
+        self.wiring = Wiring(machine, link, latency)
         scheme, cache, _ = model.formats(weights, kv)
         self.weights = scheme.name
         self.kv = cache.name
         self.usable = usable
-        self.options = {"weights": weights, "kv": kv, "compute": compute, "ceilings": ceilings}
+        self.options: dict[str, Any] = {
+            "weights": weights, "kv": kv, "compute": compute, "ceilings": ceilings,
+            "parallel": parallel, "link": link, "latency": latency,
+        }  # fmt: skip
         self.bandwidth = self.roof.bandwidth.value
+        if self.parallel.single:
+            self.work: Work = model.work(weights, kv, compute)
+            rounds: tuple[Work, ...] = (self.work,)
+        else:
+            from .parallel.split import split
+
+            divided = split(model, self.parallel, weights, kv, compute)
+            self.work, rounds = divided.path, divided.rounds
         # kind of arithmetic asked for → what it runs in here
         self.arithmetic: dict[str, tuple[str, Figure]] = {}
         for op in self.work.operators:
@@ -221,43 +167,34 @@ class Case:
             for wanted, (used, _) in self.arithmetic.items()
             if used != wanted
         )
-        quantities, rows = self.work.plan()
-        self._quantities: tuple[Quantity, ...] = quantities
-        #: each operator with its numbered terms, and its compute ceiling in FLOP/s
-        self.rows = tuple(
-            (row, self.arithmetic[row[0].compute][1].value if row[1] else math.inf) for row in rows
+        works = rounds if rounds[0] is self.work else (self.work, *rounds)
+        self.chains = tuple(
+            Chain(work, self.bandwidth, self.arithmetic, self.wiring) for work in works
         )
-        self._sums = self._summed()
-        self._linear_crossing = self._where_matrices_cross()
-        self._held = merge(
-            *(tuple((q, c * op.count) for q, c in op.held) for op in self.work.operators)
-        )
+        self._main = self.chains[0] if len(self.chains) == 1 else None
+        self._sums = self.chains[0].sums()
+        crossing = self.chains[0].where_matrices_cross()
+        self._linear_crossing = crossing * self._unit if crossing is not None else None
+        self._stores = tuple((_held(work), work.resident) for work in rounds)
         self._spaces = tuple({op.activations for op in self.work.operators if op.activations})
 
-    def _summed(self) -> tuple[tuple[Quantity, float, float, float, float], ...]:
-        # Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state.
-        found: dict[Quantity, list[float]] = {}
-        for (op, *_), peak in self.rows:
-            for q, c in op.flops:
-                sums = found.setdefault(q, [0, 0.0, 0, 0])
-                sums[0] += op.count * c
-                sums[1] += op.count * c / peak
-            for q, c in op.traffic:
-                found.setdefault(q, [0, 0.0, 0, 0])[2] += op.count * c
-            for q, c in op.state:
-                found[q][3] += op.count * c
-        return tuple((q, f, t, b, s) for q, (f, t, b, s) in found.items())
+    @property
+    def _unit(self) -> int:
+        # Sequences of the whole for one more sequence on each device in each microbatch.
+        return self.parallel.dp * self.parallel.waves
 
-    def _where_matrices_cross(self) -> float | None:
-        seconds = read = 0.0
-        for (op, *_), peak in self.rows:
-            if op.kind == "linear":
-                seconds += op.count * sum(c for _, c in op.flops) / peak
-                read += op.count * sum(c for _, c in op.weights)
-        return read / (seconds * self.bandwidth) if seconds else None
+    @property
+    def rows(self) -> Any:
+        """Each operator with its numbered terms, and its compute ceiling in FLOP/s."""
+        return self.chains[0].rows
+
+    @property
+    def wires(self) -> tuple[Wire, ...]:
+        """What communication goes over, each kind of exchange once."""
+        return tuple(dict.fromkeys(wire for *_, wire in self.chains[0].talk))
 
     def using(self, **changes: Any) -> Case:
-        """The same case with other formats, ceilings, usable fraction, model or machine."""
+        """The same case with other formats, ceilings, usable fraction, model, machine or layout."""
         options: dict[str, Any] = {
             "model": self.model, "machine": self.machine, "usable": self.usable, **self.options,
         }  # fmt: skip
@@ -266,87 +203,22 @@ class Case:
 
     def bound(self, step: Step) -> Bound:
         """The step under the roof."""
-        groups = step.groups
-        v = [q.value(groups) for q in self._quantities]
-        bandwidth = self.bandwidth
-        flops = weights = kv_read = kv_write = state = 0
-        compute_s = serial_s = by_weights = by_kv = by_state = by_compute = 0.0
-        for (_, f_terms, w_terms, r_terms, k_terms, s_terms), peak in self.rows:
-            f = w = r = k = s = 0
-            for i, c in f_terms:
-                f += c * v[i]
-            for i, c in w_terms:
-                w += c * v[i]
-            for i, c in r_terms:
-                r += c * v[i]
-            for i, c in k_terms:
-                k += c * v[i]
-            for i, c in s_terms:
-                s += c * v[i]
-            arithmetic = f / peak
-            moved = w + r + k + s
-            traffic = moved / bandwidth
-            compute_s += arithmetic
-            if traffic >= arithmetic:
-                serial_s += traffic
-                by_weights += w
-                by_kv += r + k
-                by_state += s
-            else:
-                serial_s += arithmetic
-                by_compute += arithmetic
-            flops += f
-            weights += w
-            kv_read += r
-            kv_write += k
-            state += s
-        total = weights + kv_read + kv_write + state
-        scale = 1 / (bandwidth * serial_s)
-        return Bound(
-            flops,
-            weights,
-            kv_read,
-            kv_write,
-            state,
-            compute_s,
-            total / bandwidth,
-            serial_s,
-            step.tokens_out,
-            flops / (compute_s * bandwidth),
-            {
-                "weights": by_weights * scale,
-                "kv": by_kv * scale,
-                "state": by_state * scale,
-                "compute": by_compute / serial_s,
-            },
-        )
+        if self._main is not None:
+            return self._main.bound(step)
+        return max((c.bound(step) for c in self.chains), key=lambda b: b.overlapped_s)
 
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:
         """Each kind of operator under the roof, in the order in which they run."""
-        found = []
-        for cost, (row, peak) in zip(self.work.costs(step), self.rows, strict=True):
-            op: Operator = row[0]
-            arithmetic, traffic = cost.flops / peak, cost.traffic / self.bandwidth
-            used = self.arithmetic[op.compute][0] if op.flops else op.compute
-            found.append(
-                OperatorBound(
-                    op.name,
-                    op.kind,
-                    op.count,
-                    used,
-                    cost.flops,
-                    cost.traffic,
-                    max(arithmetic, traffic),
-                    "compute" if arithmetic > traffic else "memory",
-                )
-            )
-        return tuple(found)
+        chain = max(self.chains, key=lambda c: c.bound(step).overlapped_s)
+        return chain.operators(step)
 
     def climb(self, step: Step) -> Climb:
         """What a growing batch does to the step; to its decode part alone, where it is mixed
         (prefill beside it lifts the intensity, so there the batch pulls it down again)."""
         first = step.groups[0]
-        one = (Group(1, first.new_tokens, first.past, first.all_logits),)
+        # On several devices, a batch is so many sequences on each, the same in each microbatch.
+        unit, tokens_each = self._unit, self.parallel.dp * first.new_tokens
+        one = (Group(unit, first.new_tokens, first.past, first.all_logits),)
         bandwidth = self.bandwidth
         # One sequence's own FLOPs, seconds and bytes; what is paid whatever the batch; experts.
         flops = arithmetic = traffic = state = fixed = 0.0
@@ -364,14 +236,15 @@ class Case:
                 state += kept * own
 
         def read(batch: float) -> float:  # bytes of weights
-            tokens = batch * first.new_tokens
+            tokens = batch * tokens_each
             return fixed + sum(c * _touched(q, tokens) for c, q in experts)
 
         def net(batch: float) -> float:  # seconds of arithmetic beyond traffic
             return batch * slope - read(batch) / bandwidth
 
         slope = arithmetic - traffic / bandwidth
-        crossing = _first(net, slope)
+        crossing = _times(_first(net, slope), unit)
+        outweighs = _first(lambda batch: batch * traffic - read(batch), traffic)
         reason = None
         if crossing is None:
             reason = "state" if state > traffic - state else "kv"
@@ -381,31 +254,47 @@ class Case:
             reason=reason,
             ridge=flops / (arithmetic * bandwidth),
             linear_crossing=self._linear_crossing,
-            kv_outweighs=_first(lambda batch: batch * traffic - read(batch), traffic),
+            kv_outweighs=_times(outweighs, unit),
         )
 
     def fit(self, step: Step) -> Fit:
         """What fits in memory beside the weights, sequences like the first group's."""
         first = step.groups[0]
         one = (Group(1, first.new_tokens, first.past, first.all_logits),)
-        held = sum(c * q.value(one) for q, c in self._held)
         workspace = max(sum(c * q.value(one) for q, c in terms) for terms in self._spaces)
         memory = self.machine.memory
-        most = None
-        if memory is not None:
-            room = memory.value * self.usable - self.work.resident
-            for group in step.groups[1:]:
-                room -= sum(c * q.value((group,)) for q, c in self._held)
-            each = held + workspace
-            most = max(0, math.floor(room / each)) if each else LARGEST_BATCH
+        layout = self.parallel
+        each_space = workspace / layout.waves if layout.waves > 1 else workspace
+        fullest: tuple[int | None, float, float] | None = None
+        for terms, resident in self._stores:
+            held = sum(c * q.value(one) for q, c in terms)
+            most = None
+            if memory is not None:
+                room = memory.value * self.usable - resident
+                for group in step.groups[1:]:
+                    room -= sum(c * q.value((group,)) for q, c in terms)
+                each = held + each_space
+                most = max(0, math.floor(room / each)) * layout.dp if each else LARGEST_BATCH
+            if fullest is None or (most is not None and most < (fullest[0] or 0)):
+                fullest = most, resident, held
+        assert fullest is not None
+        most, resident, held = fullest
         return Fit(
-            weight_bytes=self.work.resident,
+            weight_bytes=resident,
             kv_bytes_per_sequence=held,
             workspace_per_sequence=workspace,
             memory_bytes=memory.value if memory else None,
             usable=self.usable,
             max_batch=most,
         )
+
+
+def _held(work: Work) -> Terms:
+    return merge(*(tuple((q, c * op.count) for q, c in op.held) for op in work.operators))
+
+
+def _times(batch: int | None, unit: int) -> int | None:
+    return None if batch is None else batch * unit
 
 
 def _touched(q: Quantity, tokens: float) -> float:

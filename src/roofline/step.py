@@ -13,6 +13,10 @@ Everything a step costs is linear in the quantities below (B, T, P: batch, new t
     held(W)           Σ B·min(P+T, W)                      cache entries kept for the next step
     touched(E, k)     E·(1-(1-k/E)^N)                      distinct experts hit by N tokens
     latent(…)         Σ min(absorbed, expanded)            FLOPs of latent attention, cheaper form
+    passes(m)         min(m, largest B)                    microbatches that a step is run in
+
+Where the sequences are divided over replicas or microbatches (``over`` of them), every
+quantity is that of the busiest, which has ⌈B/over⌉ of a group's sequences.
 
 Batch, new tokens and past may be integers or NumPy arrays of one shape: the formulas are
 the same text for both. The page evaluates the same table (``page/work.js``).
@@ -20,7 +24,7 @@ the same text for both. The page evaluates the same table (``page/work.js``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import InputError
@@ -137,6 +141,14 @@ def _least(a: Number, b: Number) -> Number:
     return np.minimum(a, b)
 
 
+def _most(a: Number, b: Number) -> Number:
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return max(a, b)
+    import numpy as np
+
+    return np.maximum(a, b)
+
+
 def _positive(a: Number) -> Number:
     if isinstance(a, (int, float)):
         return max(a, 0)
@@ -171,6 +183,8 @@ class Quantity:
         experts, active: for ``touched``.
         costs: for ``latent``: FLOPs per pair and per token absorbed, per pair and per
             cache entry expanded.
+        over: replicas or microbatches that a group's sequences are divided over.
+        most: for ``passes``, and for ``touched`` summed over passes: the most microbatches.
     """
 
     q: str
@@ -179,6 +193,8 @@ class Quantity:
     experts: int = 0
     active: int = 0
     costs: tuple[int, ...] = ()
+    over: int = 1
+    most: int = 1
 
     def value(self, groups: tuple[Group, ...]) -> Number:
         """The quantity on these groups: an exact int where the step is of ints (a float for
@@ -186,18 +202,46 @@ class Quantity:
         if self.q == "one":
             return 1
         if self.q == "touched":
-            n = TOKENS.value(groups)
-            if self.experts == self.active:
-                return self.experts + 0 * n
-            return self.experts * (1.0 - (1.0 - self.active / self.experts) ** n)
+            return self._touched(groups)
+        if self.q == "passes":
+            return self._passes(groups)
         total: Number = 0
         one = _PER_GROUP[self.q]
+        if self.over != 1:
+            for group in groups:
+                total = total + -(-group.batch // self.over) * one(self, group)
+            return total
         for group in groups:
             total = total + group.batch * one(self, group)
         return total
 
+    def _touched(self, groups: tuple[Group, ...]) -> Number:
+        passes: Number = 1
+        if self.most > 1:  # the step's tokens in so many passes, each touching its own
+            passes = self._passes(groups)
+            n = TOKENS.value(groups) / passes
+        else:
+            n = (TOKENS if self.over == 1 else replace(TOKENS, over=self.over)).value(groups)
+        if self.experts == self.active:
+            return passes * (self.experts + 0 * n)
+        return passes * (self.experts * (1.0 - (1.0 - self.active / self.experts) ** n))
+
+    def _passes(self, groups: tuple[Group, ...]) -> Number:
+        longest = -(-groups[0].batch // self.over)
+        for group in groups[1:]:
+            longest = _most(longest, -(-group.batch // self.over))
+        return _least(longest, self.most)
+
     def to_json(self) -> dict[str, Any]:
         """The quantity as JSON, for the page and for files."""
+        data = self._own_json()
+        if self.over != 1:
+            data["over"] = self.over
+        if self.most != 1:
+            data["most"] = self.most
+        return data
+
+    def _own_json(self) -> dict[str, Any]:
         if self.q in ("pairs", "entries", "held"):
             return {"q": self.q, "window": self.window, "stride": self.stride}
         if self.q in ("chunk_pairs", "chunk_entries"):
@@ -218,6 +262,8 @@ class Quantity:
             data.get("experts", 0),
             data.get("active", 0),
             tuple(data.get("costs", ())),
+            data.get("over", 1),
+            data.get("most", 1),
         )
 
 

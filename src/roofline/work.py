@@ -19,8 +19,12 @@ Terms = tuple[tuple[Quantity, float], ...]
 TRAFFIC = ("weights", "kv_read", "kv_write", "state")
 """Compulsory bytes: no kernel fusion avoids them. They make the bytes of the roof."""
 
-BYTES = (*TRAFFIC, "activations", "held")
-"""Every kind of byte: also activations (counted beside the roof) and cache held resident."""
+TALK = ("sent", "messages")
+"""What operators that communicate cost: bytes that a device sends, and messages to wait for."""
+
+BYTES = (*TRAFFIC, "activations", "held", *TALK)
+"""Every kind of cost but FLOPs: also activations (counted beside the roof), cache held
+resident, and communication."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +33,19 @@ class Operator:
 
     Attributes:
         name: what it is, ``attention.qkv``.
-        kind: ``linear``, ``head``, ``embedding``, ``attention``, ``experts`` or ``state``.
+        kind: ``linear``, ``head``, ``embedding``, ``attention``, ``experts``, ``state`` or
+            ``communication``.
         count: how many of it run in a step (layers). All terms are for one of them.
         compute: the precision of its arithmetic, hence its compute ceiling.
         flops: FLOPs, two per multiply-add.
         weights, kv_read, kv_write, state: compulsory bytes.
         activations: bytes of inputs read and results written, attention fused.
         held: bytes of cache and state that stay in memory after the step.
+        sent: bytes that one device sends to others.
+        messages: exchanges that are waited for one after another.
+        collective: for communication: ``all_reduce``, ``all_gather``, ``reduce_scatter``,
+            ``all_to_all`` or ``send``.
+        group: devices that take part in it.
     """
 
     name: str
@@ -49,6 +59,10 @@ class Operator:
     state: Terms = ()
     activations: Terms = ()
     held: Terms = ()
+    sent: Terms = ()
+    messages: Terms = ()
+    collective: str = ""
+    group: int = 1
 
     @property
     def traffic(self) -> Terms:
@@ -61,7 +75,7 @@ class Operator:
         def terms(of: Terms) -> list[list[float]]:
             return [[index[q], c] for q, c in of]
 
-        return {
+        data = {
             "name": self.name,
             "kind": self.kind,
             "count": self.count,
@@ -69,6 +83,9 @@ class Operator:
             "flops": terms(self.flops),
             "bytes": {kind: terms(getattr(self, kind)) for kind in BYTES if getattr(self, kind)},
         }
+        if self.collective:
+            data |= {"collective": self.collective, "group": self.group}
+        return data
 
 
 def merge(*lists: Terms) -> Terms:
@@ -125,6 +142,9 @@ class Work:
                 (op, *(numbered(getattr(op, kind), op.count) for kind in ("flops", *TRAFFIC)))
                 for op in self.operators
             ]
+            for op in self.operators:
+                for q, _ in (*op.sent, *op.messages):
+                    index.setdefault(q, len(index))
             self._plan.append((tuple(index), tuple(rows)))
         return self._plan[0]
 
@@ -199,6 +219,8 @@ class Work:
                     count=op["count"],
                     compute=op["compute"],
                     flops=terms(op["flops"]),
+                    collective=op.get("collective", ""),
+                    group=op.get("group", 1),
                     **{kind: terms(of) for kind, of in op["bytes"].items()},
                 )
                 for op in data["operators"]

@@ -102,8 +102,10 @@ def test_form(m: dict[str, Any]) -> None:
     assert set(m["datasheet"]["compute"]) <= PRECISIONS
     assert set(m.get("measured", {}).get("compute", {})) <= PRECISIONS
     for link in m.get("links", []):
-        assert {"name", "bandwidth", "devices", "scope"} <= set(link)
-        assert link["scope"] in {"node", "rack", "cluster"}
+        required = {"name", "bandwidth", "devices", "scope"}
+        assert required <= set(link) <= required | {"latency", "topology"}
+        assert link["scope"] in {"node", "rack", "cluster", "host"}
+        assert link.get("topology", "mesh") == "mesh"
         assert type(link["devices"]) is int and link["devices"] >= 2
     for note in m.get("notes", []):
         assert note.endswith(".")

@@ -128,6 +128,7 @@ def as_json(m: Machine) -> dict[str, Any]:
                 "latency": link.latency.to_json() if link.latency else None,
                 "devices": link.devices,
                 "scope": link.scope,
+                "topology": link.topology or None,
             }
             for link in m.links
         ],

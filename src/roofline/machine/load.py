@@ -210,6 +210,7 @@ class _Reader:
                     self.optional(link, "latency", "latency"),
                     devices,
                     self.text(link, "scope", "node"),
+                    self.text(link, "topology"),
                 )
             )
         return tuple(found)

@@ -62,7 +62,10 @@ class Link:
         bandwidth: bytes/s of one device in one direction.
         latency: seconds a message, or ``None`` where unknown.
         devices: how many devices it joins, this one included.
-        scope: ``node``, ``rack`` or ``cluster``.
+        scope: ``node``, ``rack`` or ``cluster``; ``host`` for one to the host's processor, which
+            joins no devices to each other.
+        topology: ``mesh`` where every pair of devices has wires of its own, so that few of them
+            have only their share of the bandwidth; else empty.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Link:
     latency: Figure | None
     devices: int
     scope: str
+    topology: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ bf16 = 989e12
 # bandwidth = 450e9               # bytes/s of one device in one direction
 # latency = 2e-6                  # seconds a message, if you know it
 # devices = 8
-# scope = "node"                  # node, rack or cluster
+# scope = "node"                  # node, rack or cluster; host for a link to the CPU only
+# topology = "mesh"               # where every pair of devices has wires of its own
 
 # [sources.sheet]
 # title = "the vendor's datasheet"

@@ -9,11 +9,11 @@ batch. A window W (or chunk) bounds pairs and entries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..step import TOKENS, Quantity, entries, held, pairs
 from ..work import Operator
-from .parts import Linear, Pricing, linear, whole
+from .parts import Linear, Pricing, divide, linear, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,17 @@ class Attention:
     def entry(self) -> int:
         """Numbers cached a token: G·(dk+dv)."""
         return self.kv_heads * (self.key_width + self.value_width)
+
+    def split(self, tp: int) -> Attention:
+        """Heads divided over ``tp`` devices; key-value heads replicated where they are fewer.
+
+        Raises:
+            InputError: the heads do not divide.
+        """
+        heads = divide(self.heads, tp, "query heads")
+        if tp % self.kv_heads == 0:
+            return replace(self, heads=heads, kv_heads=1)
+        return replace(self, heads=heads, kv_heads=divide(self.kv_heads, tp, "key-value heads"))
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Projections, attention proper, output projection."""

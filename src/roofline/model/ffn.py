@@ -8,11 +8,11 @@ is read once: neither k, nor min(E, k·N), nor all E.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..step import TOKENS, touched
 from ..work import Operator
-from .parts import Linear, Pricing, linear, whole
+from .parts import Linear, Pricing, divide, linear, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,14 @@ class Mlp:
         """None."""
         return 0
 
+    def split(self, tp: int) -> Mlp:
+        """The middle divided over ``tp`` devices.
+
+        Raises:
+            InputError: its width does not divide.
+        """
+        return replace(self, width=divide(self.width, tp, "columns of the MLP"))
+
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Into the middle, and back."""
         name = f"{self.title}.gate_up" if self.gated else f"{self.title}.up"
@@ -73,6 +81,7 @@ class Experts:
         shared_gate: whether the shared MLP's output is gated by a ``hidden → 1`` matrix.
         router_bias: parameters of the router beside its matrix (bias or correction).
         inner: width of the tokens as experts see them, where it is not ``hidden``.
+        spread: devices that each hold their own share of the experts; all of them share E.
     """
 
     hidden: int
@@ -87,11 +96,12 @@ class Experts:
     router: str = "mlp.gate"
     prefix: str = "mlp.experts"
     inner: int | None = None
+    spread: int = 1
 
     def expert(self) -> tuple[Linear, ...]:
-        """The matrices of the experts, all copies."""
+        """The matrices of the experts, all copies that are held here."""
         inner = self.inner or self.hidden
-        n, b = self.experts, self.bias
+        n, b = self.experts // self.spread, self.bias
         first = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
         return (
             *(Linear(f"{self.prefix}.*.{f}", inner, self.width, b, n) for f in first),
@@ -115,10 +125,33 @@ class Experts:
         return self.router_bias
 
     @property
+    def token_width(self) -> int:
+        """Width of a token as the routed experts see it."""
+        return self.inner or self.hidden
+
+    @property
     def idle(self) -> int:
         """Parameters of the experts that one token does not use."""
-        return (self.experts - self.active) * sum(
-            m.parameters // self.experts for m in self.expert()
+        return (self.experts - self.active) * sum(m.parameters // m.copies for m in self.expert())
+
+    def split(self, tp: int, ep: int = 1, devices: int | None = None) -> Experts:
+        """What one device holds and runs.
+
+        Args:
+            tp: devices that the shared experts are divided over; the router is on each.
+            ep: shares that the routed experts are divided into.
+            devices: devices that these shares are on, by default ``tp``; where they are more
+                than ``ep``, each expert's middle is divided, too.
+
+        Raises:
+            InputError: experts or widths do not divide.
+        """
+        divide(self.experts, ep, "experts")
+        return replace(
+            self,
+            spread=ep,
+            width=divide(self.width, (devices or tp) // ep, "columns of an expert"),
+            shared=self.shared.split(tp) if self.shared else None,
         )
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
@@ -135,13 +168,14 @@ class Experts:
         matrices = self.expert()
         size = sum(m.size for m in matrices)
         stored = sum(m.stored(pricing) for m in matrices)
-        moved = self.active * (2 * (self.inner or self.hidden) + 3 * self.width)
+        active = self.active / self.spread
+        moved = active * (2 * (self.inner or self.hidden) + 3 * self.width)
         return Operator(
             name="experts",
             kind="experts",
             count=1,
             compute=pricing.compute(matrices[-1].path),
-            flops=((TOKENS, 2 * self.active * size),),
-            weights=((touched(self.experts, self.active), whole(stored)),),
+            flops=((TOKENS, whole(2 * active * size)),),
+            weights=((touched(self.experts, self.active), whole(stored / self.spread)),),
             activations=((TOKENS, whole(moved * pricing.activation.size)),),
         )

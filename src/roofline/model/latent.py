@@ -12,11 +12,11 @@ Each group of a step takes the cheaper of the two, as engines do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..step import TOKENS, Quantity, entries, held
 from ..work import Operator
-from .parts import Linear, Pricing, linear, once, whole
+from .parts import Linear, Pricing, divide, linear, once, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,15 @@ class LatentAttention:
     def vectors(self) -> int:
         """The norms of the compressed query and of the latent."""
         return (self.query_rank or 0) + self.latent
+
+    def split(self, tp: int) -> LatentAttention:
+        """Heads divided over ``tp`` devices; the down-projections and the latent cache, which
+        have no heads, replicated.
+
+        Raises:
+            InputError: the heads do not divide.
+        """
+        return replace(self, heads=divide(self.heads, tp, "query heads"))
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Projections, latent attention, output projection."""

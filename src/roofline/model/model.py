@@ -234,7 +234,7 @@ class Model:
         operators += linear("head", (self.head,), outside, kind="head", per=per_row)
         as_filed = weights is None and self.file is not None
         resident = self.file if as_filed else self._resident(scheme, activation)
-        return Work(_together(operators), resident or 0)
+        return Work(together(operators), resident or 0)
 
     def _resident(self, scheme: Scheme, activation: Format) -> float:
         vectors = self.vectors
@@ -272,7 +272,7 @@ def _alike(layer: Layer, scheme: Scheme) -> Iterator[tuple[str, int]]:
     yield from ((prefix, count) for prefix, count in found.values())
 
 
-def _together(operators: list[Operator]) -> tuple[Operator, ...]:
+def together(operators: list[Operator]) -> tuple[Operator, ...]:
     """Equal operators of different layers, as one with their counts added."""
     found: dict[Operator, int] = {}
     for op in operators:

@@ -2,7 +2,9 @@
 
 A part (attention, MLP, experts, …) says three things about itself: its matrices
 (:class:`Linear`), how many parameters are not in a matrix (``vectors``: norms, biases,
-sinks), and its operators once formats are chosen (:class:`Pricing`).
+sinks), and its operators once formats are chosen (:class:`Pricing`). One that can be split
+over devices has ``split(tp)`` besides: the part that one of ``tp`` devices runs, whose
+output is then to be summed over them; a part that gives itself back runs whole on each.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..errors import InputError
 from ..step import ROWS, TOKENS
 from ..work import Operator, Terms
 from .formats import Format
@@ -120,6 +123,17 @@ def linear(
             weights=once(sum(m.stored(pricing) for m in group)),
             activations=times(per, moved * a),
         )
+
+
+def divide(total: int, ways: int, what: str) -> int:
+    """``total / ways``.
+
+    Raises:
+        InputError: it leaves a rest.
+    """
+    if total % ways:
+        raise InputError(f"{total} {what} do not divide by {ways}")
+    return total // ways
 
 
 def times(terms: Terms, factor: float) -> Terms:

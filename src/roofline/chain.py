@@ -1,0 +1,311 @@
+"""A chain: operators that run one after another, priced against the ceilings.
+
+Rows of numbered terms, made once, so that a step costs a few multiply-adds each. On one
+device the chain is the model's work; on several there are two to hold a step against
+(:mod:`roofline.parallel.split`), and communication is a third ceiling beside arithmetic and
+traffic: bytes sent over a link, and messages that each take at least its latency.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .machine.links import Wire, Wiring
+from .machine.machine import Figure
+from .step import Number, Quantity, Step
+from .work import Operator, Work
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorBound:
+    """One kind of operator under the roof, all its instances together.
+
+    Attributes:
+        name, kind, count, compute: of the operator; ``compute`` is the precision it runs in.
+        flops, bytes: FLOPs and compulsory bytes of all instances in the step.
+        seconds: serial bound of all instances.
+        bound: ``compute``, ``memory`` or ``communication``, the ceiling that takes longest.
+        sent, messages: bytes sent to other devices, and exchanges waited for.
+        wire: what they go over.
+    """
+
+    name: str
+    kind: str
+    count: int
+    compute: str
+    flops: Number
+    bytes: Number
+    seconds: float
+    bound: str
+    sent: Number = 0
+    messages: Number = 0
+    wire: Wire | None = None
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOP/byte, ``None`` where nothing crosses the memory bus."""
+        return self.flops / self.bytes if self.bytes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A step under the roof. Times in seconds, bytes in bytes.
+
+    On several devices FLOPs, bytes and seconds are those of one of them (the busiest), tokens
+    and tokens per second those of all.
+
+    Attributes:
+        flops: FLOPs of the step.
+        weights, kv_read, kv_write, state: compulsory bytes by kind.
+        compute_s, memory_s: Σ FLOPs/peak and Σ bytes/bandwidth.
+        serial_s: the serial bound.
+        tokens: new tokens of the step.
+        ridge: FLOP/byte, for the step's mix of arithmetic.
+        shares: of the serial bound: weights, kv, state, compute, and on several devices
+            communication; they add up to 1.
+        communication_s: Σ bytes sent/link + messages·latency.
+        sent, messages: bytes sent to other devices, and exchanges waited for.
+    """
+
+    flops: Number
+    weights: Number
+    kv_read: Number
+    kv_write: Number
+    state: Number
+    compute_s: float
+    memory_s: float
+    serial_s: float
+    tokens: Number
+    ridge: float
+    shares: dict[str, float]
+    communication_s: float = 0.0
+    sent: Number = 0
+    messages: Number = 0
+
+    @property
+    def compulsory(self) -> Number:
+        """All compulsory bytes."""
+        return self.weights + self.kv_read + self.kv_write + self.state
+
+    @property
+    def intensity(self) -> float:
+        """FLOP/byte of the step."""
+        return float(self.flops / self.compulsory)
+
+    @property
+    def overlapped_s(self) -> float:
+        """The overlapped bound."""
+        return max(self.compute_s, self.memory_s, self.communication_s)
+
+    @property
+    def memory_bound(self) -> bool:
+        """Whether traffic takes longer than arithmetic: intensity below the ridge."""
+        return self.memory_s > self.compute_s
+
+    @property
+    def communication_bound(self) -> bool:
+        """Whether communication takes longer than traffic and than arithmetic."""
+        return self.communication_s > max(self.memory_s, self.compute_s)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """New tokens a second at best: over the overlapped bound."""
+        return float(self.tokens / self.overlapped_s)
+
+    @property
+    def peak_fraction(self) -> float:
+        """The most of the compute peak that the step can reach."""
+        return self.compute_s / self.overlapped_s
+
+
+Exchange = tuple[int, tuple[tuple[int, float], ...], tuple[tuple[int, float], ...], Wire]
+
+
+def _exchanged(exchange: Exchange, v: list[Number]) -> tuple[float, Number, Number]:
+    _, sent_terms, message_terms, wire = exchange
+    sent = sum(c * v[i] for i, c in sent_terms)
+    messages = sum(c * v[i] for i, c in message_terms)
+    seconds = sent * wire.second_per_byte + messages * wire.second_per_message
+    return seconds, sent, messages
+
+
+def _told_by(op: Operator, exchange: Exchange, v: list[Number]) -> OperatorBound:
+    seconds, sent, messages = _exchanged(exchange, v)
+    return OperatorBound(
+        op.name,
+        op.kind,
+        op.count,
+        compute="",
+        flops=0,
+        bytes=0,
+        seconds=seconds,
+        bound="communication",
+        sent=sent,
+        messages=messages,
+        wire=exchange[-1],
+    )
+
+
+class Chain:
+    """A work against ceilings.
+
+    Attributes:
+        work: what is priced.
+        rows: each operator with its numbered terms, and its compute ceiling in FLOP/s.
+        talk: each operator that communicates: its place among the rows, numbered terms of bytes
+            and messages, and what they go over.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        bandwidth: float,
+        arithmetic: Mapping[str, tuple[str, Figure]],
+        wiring: Wiring,
+    ) -> None:
+        self.work = work
+        self.bandwidth = bandwidth
+        self._arithmetic = arithmetic
+        quantities, rows = work.plan()
+        self.quantities: tuple[Quantity, ...] = quantities
+        self.rows = tuple(
+            (row, arithmetic[row[0].compute][1].value if row[1] else math.inf) for row in rows
+        )
+        index = {q: i for i, q in enumerate(quantities)}
+
+        def numbered(op: Operator, kind: str) -> tuple[tuple[int, float], ...]:
+            return tuple((index[q], op.count * c) for q, c in getattr(op, kind))
+
+        self.talk: tuple[Exchange, ...] = tuple(
+            (
+                i,
+                numbered(op, "sent"),
+                numbered(op, "messages"),
+                wiring.wire(op.collective, op.group),
+            )
+            for i, op in enumerate(work.operators)
+            if op.collective
+        )
+        silent = {i for i, *_ in self.talk}
+        self._busy = tuple(row for i, row in enumerate(self.rows) if i not in silent)
+
+    def bound(self, step: Step) -> Bound:
+        """The step under the roof."""
+        groups = step.groups
+        v = [q.value(groups) for q in self.quantities]
+        bandwidth = self.bandwidth
+        flops = weights = kv_read = kv_write = state = 0
+        compute_s = serial_s = by_weights = by_kv = by_state = by_compute = 0.0
+        for (_, f_terms, w_terms, r_terms, k_terms, s_terms), peak in self._busy:
+            f = w = r = k = s = 0
+            for i, c in f_terms:
+                f += c * v[i]
+            for i, c in w_terms:
+                w += c * v[i]
+            for i, c in r_terms:
+                r += c * v[i]
+            for i, c in k_terms:
+                k += c * v[i]
+            for i, c in s_terms:
+                s += c * v[i]
+            arithmetic = f / peak
+            moved = w + r + k + s
+            traffic = moved / bandwidth
+            compute_s += arithmetic
+            if traffic >= arithmetic:
+                serial_s += traffic
+                by_weights += w
+                by_kv += r + k
+                by_state += s
+            else:
+                serial_s += arithmetic
+                by_compute += arithmetic
+            flops += f
+            weights += w
+            kv_read += r
+            kv_write += k
+            state += s
+        told = self._told(v) if self.talk else None
+        if told:
+            serial_s += told[0]
+        total = weights + kv_read + kv_write + state
+        scale = 1 / (bandwidth * serial_s)
+        shares = {
+            "weights": by_weights * scale,
+            "kv": by_kv * scale,
+            "state": by_state * scale,
+            "compute": by_compute / serial_s,
+        }
+        if told:
+            shares["communication"] = told[0] / serial_s
+        return Bound(
+            flops,
+            weights,
+            kv_read,
+            kv_write,
+            state,
+            compute_s,
+            total / bandwidth,
+            serial_s,
+            step.tokens_out,
+            flops / (compute_s * bandwidth),
+            shares,
+            *(told or ()),
+        )
+
+    def _told(self, v: list[Number]) -> tuple[float, Number, Number]:
+        # Seconds, bytes and messages of all communication.
+        parts = [_exchanged(exchange, v) for exchange in self.talk]
+        return (sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+
+    def operators(self, step: Step) -> tuple[OperatorBound, ...]:
+        """Each kind of operator under the roof, in the order in which they run."""
+        v = [q.value(step.groups) for q in self.quantities]
+        talk = {exchange[0]: exchange for exchange in self.talk}
+        found = []
+        costs = self.work.costs(step)
+        for i, (cost, (row, peak)) in enumerate(zip(costs, self.rows, strict=True)):
+            op: Operator = row[0]
+            if i in talk:
+                found.append(_told_by(op, talk[i], v))
+                continue
+            arithmetic, traffic = cost.flops / peak, cost.traffic / self.bandwidth
+            used = self._arithmetic[op.compute][0] if op.flops else op.compute
+            found.append(
+                OperatorBound(
+                    op.name,
+                    op.kind,
+                    op.count,
+                    used,
+                    cost.flops,
+                    cost.traffic,
+                    max(arithmetic, traffic),
+                    "compute" if arithmetic > traffic else "memory",
+                )
+            )
+        return tuple(found)
+
+    def sums(self) -> tuple[tuple[Quantity, float, float, float, float], ...]:
+        """Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state."""
+        found: dict[Quantity, list[float]] = {}
+        for (op, *_), peak in self.rows:
+            for q, c in op.flops:
+                sums = found.setdefault(q, [0, 0.0, 0, 0])
+                sums[0] += op.count * c
+                sums[1] += op.count * c / peak
+            for q, c in op.traffic:
+                found.setdefault(q, [0, 0.0, 0, 0])[2] += op.count * c
+            for q, c in op.state:
+                found[q][3] += op.count * c
+        return tuple((q, f, t, b, s) for q, (f, t, b, s) in found.items())
+
+    def where_matrices_cross(self) -> float | None:
+        """New tokens of a pass at which the weight matrices alone reach the ridge."""
+        seconds = read = 0.0
+        for (op, *_), peak in self.rows:
+            if op.kind == "linear":
+                seconds += op.count * sum(c for _, c in op.flops) / peak
+                read += op.count * sum(c for _, c in op.weights)
+        return read / (seconds * self.bandwidth) if seconds else None

@@ -1,0 +1,202 @@
+"""How long devices take to tell each other something: seconds a byte and a message.
+
+A group of n devices uses the fastest link that joins any of them, then the next one that
+joins more, and so on. With domains of 1 = d₀ < d₁ < … = n devices (each the largest divisor of n
+that the link's domain holds), link l carries of the bytes that a device sends
+
+    sums and gathers   (1/dₗ₋₁ - 1/dₗ) / (1 - 1/n)     in steps within domains, then between them
+    all-to-all         (dₗ - dₗ₋₁) / (n - 1)           as many of the peers are that far away
+    send               all of them over the last, where a stage's neighbour is furthest away
+
+and links work at the same time: the group takes as long as its slowest link. Where every pair
+of devices has wires of its own (``mesh``), d of D devices use (d-1)/(D-1) of the bandwidth.
+A message waits for the latency of the slowest link that the group needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import InputError
+from .machine import Figure, Link, Machine
+
+
+def _least(seconds: float, note: str, source: str, url: str, date: str) -> Figure:
+    return Figure(seconds, "measured", source, url, date, note=note)
+
+
+_PERF = (
+    "aiconfigurator-core 0.12.0, measured collectives",
+    "https://pypi.org/project/aiconfigurator-core/0.12.0/",
+    "2026",
+)
+_DEEPSEEK = (
+    "Insights into DeepSeek-V3, table 5 (64 bytes, one switch)",
+    "https://arxiv.org/abs/2505.09343",
+    "2025-05-14",
+)
+_BOOK = (
+    "How to Scale Your Model, a note on ICI latency",
+    "https://jax-ml.github.io/scaling-book/sharding/",
+    "2025-02-04",
+)
+
+# What a message takes at least where the machine's file does not say, by a word in the name of
+# the link: the shortest that was measured, so that a bound stays one.
+_FLOORS = (
+    ("nvlink", _least(2.6e-6, "all-reduce of 256 bytes, 2 H100 SXM, TensorRT-LLM", *_PERF)),
+    ("pcie", _least(5.2e-6, "all-gather of 512 bytes, 2 L40S, NCCL", *_PERF)),
+    ("infiniband", _least(2.8e-6, "InfiniBand", *_DEEPSEEK)),
+    ("connectx", _least(2.8e-6, "InfiniBand", *_DEEPSEEK)),
+    ("roce", _least(3.6e-6, "RoCE", *_DEEPSEEK)),
+    ("ethernet", _least(3.6e-6, "RoCE", *_DEEPSEEK)),
+    ("ici", _least(1e-6, "one hop", *_BOOK)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What a collective over a group costs.
+
+    Attributes:
+        collective, group: what, and over how many devices.
+        link: the link that takes longest.
+        carries: the fraction of the bytes that goes over it.
+        second_per_byte: of a device's sent bytes, all links together.
+        latency: seconds a message, or ``None`` where unknown (counted as nothing).
+        beyond: the fastest link and the devices that it joins, where the group is larger.
+    """
+
+    collective: str
+    group: int
+    link: Link
+    carries: float
+    second_per_byte: float
+    latency: Figure | None
+    beyond: tuple[Link, int] | None = None
+
+    @property
+    def second_per_message(self) -> float:
+        """Seconds that a message takes at least."""
+        return self.latency.value if self.latency else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """A machine's links, or what was given instead.
+
+    Attributes:
+        machine: whose.
+        link: one of its links by name, or bytes/s a device and direction; ``None``: as needed.
+        latency: seconds a message, ``None``: the link's own.
+    """
+
+    machine: Machine
+    link: str | float | None = None
+    latency: float | None = None
+
+    def wire(self, collective: str, group: int) -> Wire:
+        """What ``collective`` over ``group`` devices uses.
+
+        Raises:
+            InputError: no known link joins so many devices.
+        """
+        levels = self._levels(group)
+        slowest, carried, longest = levels[-1][0], 0.0, -1.0
+        before = 1
+        for link, domain in levels:
+            fraction = _carried(collective, before, domain, group)
+            taken = fraction / _bandwidth(link, domain, collective)
+            if taken >= longest:
+                slowest, carried, longest = link, fraction, taken
+            before = domain
+        latencies = [f for link, _ in levels if (f := self._latency(link))]
+        known = len(latencies) == len(levels)
+        first, domain = levels[0]
+        return Wire(
+            collective,
+            group,
+            slowest,
+            carried,
+            longest,
+            max(latencies, key=lambda f: f.value) if known else None,
+            (first, first.devices) if domain < group else None,
+        )
+
+    def _levels(self, group: int) -> list[tuple[Link, int]]:
+        if self.link is not None:
+            return [(self._given(), group)]
+        found = []
+        reached, joined = 1, 1
+        for link in sorted(self.machine.links, key=lambda x: -x.bandwidth.value):
+            if link.scope == "host" or link.devices <= joined:
+                continue
+            joined = link.devices
+            domain = max(d for d in _divisors(group) if d <= joined and d % reached == 0)
+            if domain > reached:
+                found.append((link, domain))
+                reached = domain
+            if reached == group:
+                return found
+        raise InputError(self._unjoined(group))
+
+    def _given(self) -> Link:
+        if not isinstance(self.link, str):
+            bandwidth = Figure(float(self.link or 0), "datasheet", "as given")
+            return Link("as given", bandwidth, None, 1 << 20, "cluster")
+        wanted = self.link.lower()
+        links = self.machine.links
+        named = [x for x in links if x.name.lower() == wanted]
+        named = named or [x for x in links if wanted in x.name.lower()]
+        if len(named) == 1:
+            return named[0]
+        known = ", ".join(f"'{x.name}'" for x in links) or "none"
+        raise InputError(
+            f"{self.machine.name}: no one link '{self.link[:40]}' (known: {known}); a bandwidth "
+            "such as 25GB/s can be given instead"
+        )
+
+    def _latency(self, link: Link) -> Figure | None:
+        if self.latency is not None:
+            return Figure(self.latency, "datasheet", "as given")
+        return link.latency or floor(link)
+
+    def _unjoined(self, group: int) -> str:
+        name = self.machine.name
+        links = [x for x in self.machine.links if x.scope != "host"]
+        if not links:
+            return (
+                f"{name}: no link to other devices is known; give its bandwidth, a device and "
+                "direction, with --link 25GB/s, or a machine file that has links"
+            )
+        joins = ", ".join(f"{x.name} joins {x.devices}" for x in links)
+        return (
+            f"{name}: no known link joins {group} devices ({joins}); give the bandwidth of one "
+            "that does, a device and direction, with --link 25GB/s"
+        )
+
+
+def floor(link: Link) -> Figure | None:
+    """The shortest message measured on links of this kind, ``None`` where none is known."""
+    name = link.name.lower()
+    return next((figure for word, figure in _FLOORS if word in name), None)
+
+
+def _carried(collective: str, inner: int, outer: int, group: int) -> float:
+    if collective == "send":
+        return 1.0 if outer == group else 0.0
+    if collective == "all_to_all":
+        return (outer - inner) / (group - 1)
+    return (1 / inner - 1 / outer) / (1 - 1 / group)
+
+
+def _bandwidth(link: Link, domain: int, collective: str) -> float:
+    if link.topology != "mesh":
+        return link.bandwidth.value
+    peers = 1 if collective == "send" else domain - 1
+    return link.bandwidth.value * min(1.0, peers / (link.devices - 1))
+
+
+def _divisors(n: int) -> list[int]:
+    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+    return [*small, *(n // d for d in reversed(small) if d * d != n)]

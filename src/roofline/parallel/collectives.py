@@ -1,0 +1,114 @@
+"""What devices tell each other in a step, as operators.
+
+Bytes that one device sends, for a result of S bytes over n devices, no adding in the network
+(Thakur, Rabenseifner, Gropp, doi 10.1177/1094342005051521; a ring or a tree of halves alike):
+
+    all_reduce        2·(n-1)/n · S      everyone gets the sum
+    reduce_scatter      (n-1)/n · S      everyone gets a share of the sum
+    all_gather          (n-1)/n · S      everyone gets the whole of n shares
+    all_to_all        each token to the devices that hold its experts, and back
+    send              S, to the next stage
+
+Experts: with tokens in dp replicas (each on tp devices) and the experts in ep shares over the
+n = tp·dp devices of a stage, a token must reach every device of the shares that hold its k
+experts. Chosen evenly, a share of m = E/ep experts is hit with probability
+
+    P = 1 - C(E-m, k) / C(E, k)
+
+and, the sends being divided over all n devices, each sends per token of the step
+
+    dispatch    (1 - 1/dp) · P        to devices that do not have the token already
+    combine     (1 - 1/n) · P         partial sums, to the device that owns the token
+
+rows of hidden width. With dp = 1 every device has every token, there is no dispatch, and the
+partial sums are added up by the one all-reduce that tensor parallelism needs anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import comb
+
+from ..model.ffn import Experts
+from ..model.model import Model
+from ..model.parts import Part, whole
+from ..step import ONE, ROWS, TOKENS, Quantity
+from ..work import Operator
+from .layout import Parallel
+from .shard import divided
+
+
+def hit(experts: int, share: int, active: int) -> float:
+    """Probability that one of ``share`` experts is among a token's ``active`` of ``experts``."""
+    return 1 - comb(experts - share, active) / comb(experts, active)
+
+
+def talk(
+    model: Model, here: range, layout: Parallel, element: float
+) -> Iterator[tuple[Operator, bool]]:
+    """What a device sends in one pass of its stage: operators, and whether the tokens of each
+    are those of all replicas together.
+
+    Args:
+        model: the model before it was divided.
+        here: the layers of the stage.
+        element: bytes of an activation.
+    """
+    tp, ring = layout.tp, (layout.tp - 1) / layout.tp
+    row = model.hidden * element
+    if tp > 1 and here.start == 0:
+        yield _one("all_reduce", "embedding", tp, 2 * ring * row), False
+    counts: dict[tuple[Operator, bool], int] = {}
+    for layer in model.layers:
+        count = sum(i in here for i in layer.indices)
+        for part in layer.parts:
+            for exchange in _after(part, layout, row, element) if count else ():
+                counts[exchange] = counts.get(exchange, 0) + count
+    for (op, together), count in counts.items():
+        yield replace(op, count=count), together
+    if here.stop == model.depth:
+        if tp > 1:
+            yield _one("all_gather", "logits", tp, ring * model.vocab * element, ROWS), False
+        return
+    # Each device of a group sends its share of the rows on; the next stage's put them together.
+    yield _one("send", "stage", layout.devices, row / tp), False
+    if tp > 1:
+        yield _one("all_gather", "stage", tp, ring * row), False
+
+
+def _after(
+    part: Part, layout: Parallel, row: float, element: float
+) -> Iterator[tuple[Operator, bool]]:
+    tp, dp, n = layout.tp, layout.dp, layout.width
+    ring = (tp - 1) / tp
+    if not isinstance(part, Experts):
+        if tp > 1 and divided(part, layout) != part:
+            yield _one("all_reduce", "hidden", tp, 2 * ring * row), False
+        return
+    if dp == 1:
+        if tp > 1:
+            yield _one("all_reduce", "hidden", tp, 2 * ring * row), False
+        return
+    p = hit(part.experts, part.experts // layout.ep, part.active)
+    there, back = ("all_gather", "reduce_scatter") if p == 1 else ("all_to_all", "all_to_all")
+    seen = part.token_width * element
+    yield _one(there, "dispatch", n, (1 - 1 / dp) * p * seen), True
+    yield _one(back, "combine", n, (1 - 1 / n) * p * seen), True
+    if tp > 1:
+        if part.shared:
+            yield _one("reduce_scatter", "shared", tp, ring * row), False
+        yield _one("all_gather", "hidden", tp, ring * row), False
+
+
+def _one(collective: str, what: str, group: int, each: float, per: Quantity = TOKENS) -> Operator:
+    return Operator(
+        name=f"{collective}[{what}]",
+        kind="communication",
+        count=1,
+        compute="",
+        sent=((per, whole(each)),),
+        messages=((ONE, 1),),
+        collective=collective,
+        group=group,
+    )

@@ -1,0 +1,100 @@
+"""How a model is laid over devices: so many ways, each with its own group of devices.
+
+tp   tensor parallel: heads, the middles of MLPs and the vocabulary are divided; the
+     devices of a group sum their results after every part
+dp   attention data parallel: so many groups of tp, each with its own sequences
+ep   expert parallel: routed experts are divided into ep shares over the tp·dp devices of a
+     stage; where ep is less than tp·dp, each expert's matrices are divided as well
+pp   pipeline parallel: layers are divided into stages of tp·dp devices each
+
+devices = tp · dp · pp, and ep divides tp · dp
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from ..errors import InputError
+
+MOST = 1 << 20
+"""Devices in all, beyond any machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """A layout over devices.
+
+    >>> Parallel(tp=8, pp=2).devices
+    16
+    >>> Parallel(dp=8, ep=8)  # attention data-parallel, experts spread: one device a replica
+
+    Attributes:
+        tp, pp, ep, dp: tensor, pipeline, expert and attention data parallelism, 1 for none.
+        microbatches: parts that a step's sequences go through the pipeline in, each at most
+            once in every stage at a time; ``None``: as many as there are stages.
+    """
+
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+    microbatches: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.name == "microbatches":
+                continue
+            if type(value) is not int or not 1 <= value <= MOST:
+                raise InputError(f"{field.name} must be a whole number from 1, not {value!r}")
+        if self.microbatches is not None and self.pp == 1:
+            raise InputError("microbatches go through a pipeline: they need pp of 2 or more")
+        if self.devices > MOST:
+            raise InputError(f"tp × dp × pp is {self.devices} devices; at most {MOST} are counted")
+        if self.width % self.ep:
+            fit = ", ".join(map(str, divisors(self.width)))
+            raise InputError(
+                f"experts are spread over the tp × dp = {self.width} devices of a stage, and ep "
+                f"{self.ep} does not divide them: ep may be {fit}, or tp × dp a multiple of "
+                f"{self.ep}"
+            )
+
+    @property
+    def width(self) -> int:
+        """Devices of one stage."""
+        return self.tp * self.dp
+
+    @property
+    def devices(self) -> int:
+        """Devices in all."""
+        return self.tp * self.dp * self.pp
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one device."""
+        return self.devices == 1
+
+    @property
+    def waves(self) -> int:
+        """The most microbatches that a step goes through the pipeline in."""
+        return 1 if self.pp == 1 else self.microbatches or self.pp
+
+    @property
+    def bubble(self) -> float:
+        """Fraction of a pass that a stage waits while the pipeline fills and drains.
+
+        (p-1)/(m+p-1) for p equal stages and m microbatches (GPipe, arXiv 1811.06965).
+        """
+        return (self.pp - 1) / (self.waves + self.pp - 1)
+
+    @property
+    def name(self) -> str:
+        """For people: ``tp 8 · pp 2``."""
+        parts = [f"{f} {getattr(self, f)}" for f in ("tp", "dp", "ep", "pp")]
+        return " · ".join(p for p in parts if not p.endswith(" 1")) or "tp 1"
+
+
+def divisors(n: int) -> list[int]:
+    """The divisors of n, ascending."""
+    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+    return [*small, *(n // d for d in reversed(small) if d * d != n)]
