@@ -1,0 +1,72 @@
+"""Prediction: how fast it will really be, with an interval.
+
+>>> from roofline.predict import predict
+>>> predict("llama-3.1-8b", "h100-sxm", engine="vllm", batch=16, prompt=1024, output=256)
+
+The model of time is physics with a handful of fitted coefficients (``steptime.py``); the
+coefficients are data with their sources (``profiles/``); the interval comes from measurements
+that were left out of the fit (``interval.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..machine.load import load as load_machine
+from ..model.load import load as load_model
+from ..step import Step
+from .interval import Interval
+from .prediction import Prediction, predict_request, predict_served, predict_step
+from .predictor import Predictor, Split
+from .profile import Profile
+from .profile import load as load_profile
+from .steptime import Parts
+
+
+def predict(
+    model: str,
+    machine: str,
+    *,
+    engine: str = "vllm",
+    step: Step | None = None,
+    batch: int = 1,
+    prompt: int | None = None,
+    output: int | None = None,
+    concurrency: int | None = None,
+    tp: int = 1,
+    dp: int = 1,
+    **formats: Any,
+) -> Prediction:
+    """How long a step, a batch of requests or a served workload takes.
+
+    Args:
+        model, machine: names or files.
+        engine: a profile of the package, or a file that ``roofline calibrate`` wrote.
+        step: one step; by default decode of ``batch`` sequences at a context of 2048.
+        batch, prompt, output: a batch of requests that start together.
+        concurrency: instead of a batch: requests in flight at a server.
+        tp, dp: devices that share each layer; replicas of the attention.
+        formats: ``weights``, ``kv``, ``compute``, ``usable``.
+    """
+    split = Split(tp, dp)
+    p = Predictor(load_model(model), load_machine(machine), load_profile(engine), split, **formats)
+    if concurrency is not None:
+        return predict_served(p, concurrency, prompt or 1024, output or 256)
+    if output is not None:
+        return predict_request(p, batch, prompt or 1024, output)
+    return predict_step(p, step or Step.decode(batch, 2048))
+
+
+__all__ = [
+    "Interval",
+    "Parts",
+    "Prediction",
+    "Predictor",
+    "Profile",
+    "Split",
+    "load_profile",
+    "predict",
+    "predict_request",
+    "predict_served",
+    "predict_step",
+]

@@ -1,0 +1,304 @@
+"""Making the package's profiles from a folder of measurements.
+
+    python -m roofline.predict.evaluate.build FOLDER
+
+writes ``profiles/*.json``: for each engine its coefficients and how far left-out measurements
+lay from predictions, and ``suites.json``, the coefficients of each suite, with which
+``roofline validate --as-shipped`` scores data that was not there. Nothing else of the data
+goes into the package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..interval import quantiles
+from ..profile import FOLDER, SCHEMA, from_data
+from . import kernels, runs
+from .suite import Suite
+
+DATE = "2026-11-29"
+
+SOURCES: dict[str, Any] = {
+    "served": {
+        "title": "aiconfigurator-core 0.12.0 (PyPI, Apache-2.0): served models",
+        "url": "https://pypi.org/project/aiconfigurator-core/",
+        "date": DATE,
+    },
+    "kernels": {
+        "title": "aiconfigurator-core 0.12.0 (PyPI, Apache-2.0): single kernels, pooled",
+        "url": "https://pypi.org/project/aiconfigurator-core/",
+        "date": DATE,
+    },
+    "assumed": {"title": "assumed, no public data", "url": "", "date": DATE},
+    "fixed": {
+        "title": "argonne-lcf/LLM-Inference-Bench (BSD-3): fixed batches",
+        "url": "https://github.com/argonne-lcf/LLM-Inference-Bench",
+        "date": DATE,
+    },
+    "llamacpp": {
+        "title": "llama.cpp discussions 4167, 10879, 15013; XiongjieDai's GPU benchmarks",
+        "url": "https://github.com/ggml-org/llama.cpp/discussions/4167",
+        "date": DATE,
+    },
+}
+
+
+def scores(suite: Suite, predicted: Any) -> list[float]:
+    """log(measured / predicted) of the scored rows."""
+    import numpy as np
+
+    kept = suite.scored & np.isfinite(predicted)
+    return [float(x) for x in np.log(suite.measured[kept] / predicted[kept])]
+
+
+def folds(suite: Suite, count: int = 5) -> Any:
+    """Predictions of each row from a fit without a fifth of the rows."""
+    import numpy as np
+
+    out = np.empty(len(suite.rows))
+    fold = np.arange(len(suite.rows)) * 7919 % count
+    for i in range(count):
+        mask = (fold != i) & suite.scored
+        out[fold == i] = suite.predict(suite.coefficients(mask.astype(float)))[fold == i]
+    return out
+
+
+def residuals(suites: Iterable[Suite]) -> dict[str, Any]:
+    """For each likeness, the interval of scores that left-out rows fell into."""
+    pools: dict[str, list[float]] = {"seen": [], "machine": [], "model": []}
+    groups = {"machine": 0, "model": 0}
+    for suite in suites:
+        pools["seen"] += scores(suite, folds(suite))
+        for by in groups:
+            pools[by] += scores(suite, suite.left_out(by))
+            groups[by] += len(set(suite.column(by)))
+    found: dict[str, Any] = {}
+    for kind, pool in pools.items():
+        if not pool:
+            continue
+        low, high = quantiles(pool)
+        found[kind] = {"rows": len(pool), "low": _short(low), "high": _short(high)}
+        if kind in groups:
+            found[kind]["groups"] = groups[kind]
+        found[kind]["median_error"] = _short(_median([abs(_exp(x) - 1) for x in pool]))
+    for kind in ("machine", "model"):
+        if kind not in found or found[kind]["rows"] < 10:
+            found[kind] = {**found["seen"], "note": "too few groups to leave one out: doubled"}
+            found[kind].update(low=2 * found["seen"]["low"], high=2 * found["seen"]["high"])
+    for end, best in (("low", min), ("high", max)):
+        for kind in ("machine", "model"):
+            found[kind][end] = best(found[kind][end], found["seen"][end])
+    machine, model = found["machine"], found["model"]
+    found["both"] = {
+        "low": _short(-((machine["low"] ** 2 + model["low"] ** 2) ** 0.5)),
+        "high": _short((machine["high"] ** 2 + model["high"] ** 2) ** 0.5),
+        "note": "both left out: the two added in quadrature",
+    }
+    return found
+
+
+def _exp(x: float) -> float:
+    import math
+
+    return math.exp(x)
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+def _short(x: float) -> float:
+    return float(f"{x:.4g}")
+
+
+def coefficients(
+    suite: Suite, source: str, label: str = "", skip: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The fitted coefficients of a suite as a profile holds them, multipliers applied."""
+    found = suite.coefficients(suite.scored.astype(float))
+    plain = {n: v for n, v in found.items() if n in suite.priors and "*" not in n}
+    end = f"@{label}" if label else ""
+    held = {n + end: v for n, v in plain.items()}
+    for name in suite.fixed:
+        if label and name not in plain and suite.fixed[name] != runs.BASE.get(name):
+            held[name + end] = suite.fixed[name]
+    return {n: {"value": _short(v), "source": source} for n, v in held.items() if n not in skip}
+
+
+def fitted(suites: Iterable[Suite]) -> dict[str, Any]:
+    """What the rows covered: it decides how alike a new case is."""
+    found: dict[str, Any] = {"machines": set(), "models": set(), "precisions": set()}
+    rows = 0
+    batches: list[int] = []
+    for suite in suites:
+        rows += int(suite.scored.sum())
+        for row, kept in zip(suite.rows, suite.scored, strict=True):
+            if kept:
+                found["machines"].add(row["machine"])
+                found["precisions"].add(str(row["precision"]))
+                model = runs.model(row["model"])
+                if model is not None:
+                    found["models"].add(model.name)
+                batches.append(int(row["batch"]))
+    return {
+        **{k: sorted(v) for k, v in found.items()},
+        "rows": rows,
+        "batch": [min(batches), max(batches)],
+    }
+
+
+def profile(
+    name: str,
+    engine: str,
+    title: str,
+    *,
+    versions: str,
+    held: Mapping[str, Any],
+    suites: list[Suite],
+    notes: tuple[str, ...] = (),
+    extends: str = "base",
+) -> dict[str, Any]:
+    """A profile as a file holds it."""
+    used = {entry["source"] for entry in held.values()}
+    return {
+        "schema": SCHEMA,
+        "id": name,
+        "engine": engine,
+        "title": title,
+        "versions": versions,
+        "extends": extends,
+        "notes": list(notes),
+        "sources": {k: SOURCES[k] for k in sorted(used)},
+        "coefficients": dict(held),
+        "fitted": fitted(suites) if suites else {},
+        "residuals": residuals(suites) if suites else {},
+    }
+
+
+def build(folder: str) -> dict[str, Any]:
+    """Every profile, by name."""
+    served = {s.name.rsplit(" ", 1)[-1]: s for s in runs.served(folder)}
+    fixed = {s.name.removeprefix("fixed batch "): s for s in runs.fixed(folder)}
+    llama = {s.name.removeprefix("llama.cpp decode "): s for s in runs.llamacpp(folder)}
+    found: dict[str, Any] = {
+        "base": {
+            **profile(
+                "base", "", "What engines have in common", versions="", held=_base(), suites=[]
+            ),
+            "extends": "",
+        }
+    }
+    titles = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang"}
+    versions = {"vllm": "0.11-0.19", "trtllm": "1.0-1.3", "sglang": "0.5.9-0.5.10"}
+    other = _vendors(fixed)
+    for engine, suite in served.items():
+        held = coefficients(suite, "served")
+        notes: tuple[str, ...] = ()
+        if engine == "vllm":
+            held |= other
+            notes = ("AMD and Intel: fitted on fixed batches of 2024, the only public data",)
+        found[engine] = profile(
+            engine,
+            engine,
+            f"{titles[engine]}, served",
+            versions=versions[engine],
+            held=held,
+            suites=[suite],
+            notes=notes,
+        )
+    for name, engine, key in (
+        ("vllm-2024", "vllm", "vLLM nvidia"),
+        ("trtllm-2024", "trtllm", "TensorRT-LLM nvidia"),
+    ):
+        suite = fixed[key]
+        held = coefficients(suite, "fixed")
+        if engine == "vllm":
+            held |= other
+        title = f"{titles[engine]} of 2024, fixed batches without a server"
+        found[name] = profile(name, engine, title, versions="early 2024", held=held, suites=[suite])
+    found["llamacpp"] = _llamacpp(llama)
+    found["torch"] = profile(
+        "torch",
+        "torch",
+        "PyTorch: no public data; what engines have in common, and calibrate",
+        versions="",
+        held={},
+        suites=[],
+        notes=("no public measurements: a wide guess",),
+    )
+    found["torch"]["residuals"] = {
+        k: {"low": -1.2, "high": 1.2, "note": "no public data"}
+        for k in ("seen", "machine", "model", "both")
+    }
+    return found
+
+
+ASSUMED = ("state", "layer", "step", "interleave")
+
+
+def _base() -> dict[str, Any]:
+    return {
+        n: {"value": v, "source": "assumed" if n.startswith(ASSUMED) else "kernels"}
+        for n, v in runs.BASE.items()
+    }
+
+
+def _vendors(fixed: Mapping[str, Suite]) -> dict[str, Any]:
+    held: dict[str, Any] = {}
+    for vendor in ("amd", "intel"):
+        suite = fixed.get(f"vLLM {vendor}")
+        if suite is not None:
+            held |= coefficients(suite, "fixed", vendor)
+    return held
+
+
+def _llamacpp(llama: Mapping[str, Suite]) -> dict[str, Any]:
+    held: dict[str, Any] = {
+        n: {"value": v, "source": "llamacpp"} for n, v in runs.LLAMACPP.items() if v != runs.BASE[n]
+    }
+    labels = {"Metal": "apple", "CUDA gddr": "nvidia-gddr", "CUDA hbm": "nvidia-hbm"}
+    for name, suite in llama.items():
+        if name in labels:
+            held |= coefficients(suite, "llamacpp", labels[name])
+        elif name == "Vulkan":
+            for vendor in ("amd", "intel"):
+                held |= coefficients(suite, "llamacpp", vendor)
+    return profile(
+        "llamacpp",
+        "llamacpp",
+        "llama.cpp",
+        versions="2024-2026",
+        held=held,
+        suites=list(llama.values()),
+    )
+
+
+def main(folder: str) -> None:
+    """Fit everything and write it."""
+    for name, data in build(folder).items():
+        from_data(data, name)
+        path = os.path.join(FOLDER, f"{name}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(data, file, ensure_ascii=False, indent=1)
+            file.write("\n")
+        print(path)
+    shipped = {}
+    for make in (kernels.gemm, kernels.attention, kernels.context, kernels.experts,
+                 kernels.messages, runs.fixed, runs.served, runs.llamacpp):  # fmt: skip
+        for suite in make(folder):
+            found = suite.coefficients(suite.scored.astype(float))
+            shipped[suite.name] = {n: _short(v) for n, v in found.items() if n in suite.priors}
+    with open(os.path.join(FOLDER, "suites.json"), "w", encoding="utf-8") as file:
+        data = {"schema": "roofline.suites/1", "date": DATE, "suites": shipped}
+        json.dump(data, file, ensure_ascii=False, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

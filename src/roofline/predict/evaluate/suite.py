@@ -1,0 +1,88 @@
+"""A suite: rows of one kind, how to predict them, and what to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..fit import Prior, fit, leave_out
+from .data import Row
+
+ATTRIBUTES = ("machine", "model", "engine", "precision", "batch", "regime")
+
+
+@dataclass(slots=True)
+class Suite:
+    """Measurements of one kind on one engine.
+
+    Attributes:
+        name: ``gemm bf16``, for tables.
+        rows: with ``machine``, ``model``, ``engine``, ``precision``, ``batch``, ``regime``.
+        measured: seconds, an array.
+        predict: from coefficients to seconds, an array.
+        fixed: coefficients that are not fitted here.
+        priors: those that are.
+        bound: the plain roof's seconds, an array.
+        aside: rows set aside by rule.
+        scored: which rows count for the error (the others only inform the fit).
+    """
+
+    name: str
+    rows: list[Row]
+    measured: Any
+    predict: Callable[[Mapping[str, float]], Any]
+    fixed: Mapping[str, float]
+    priors: Mapping[str, Prior]
+    bound: Any
+    aside: dict[str, int] = field(default_factory=dict)
+    scored: Any = None
+
+    def __post_init__(self) -> None:
+        """By default every row is scored."""
+        if self.scored is None:
+            import numpy as np
+
+            self.scored = np.ones(len(self.rows), bool)
+
+    def column(self, name: str) -> list[str]:
+        """An attribute of every row, as text."""
+        return [str(row[name]) for row in self.rows]
+
+    def coefficients(self, rows: Any = None) -> dict[str, float]:
+        """All coefficients, fitted on the rows of a mask (by default all)."""
+        found = fit(lambda c: self.predict({**self.fixed, **c}), self.measured, self.priors, rows)
+        return {**self.fixed, **found}
+
+    def left_out(self, by: str) -> Any:
+        """Predictions for each row from a fit without the rows that share its ``by``."""
+        import numpy as np
+
+        out = np.full(len(self.rows), np.nan)
+        groups = self.column(by)
+        if len(set(groups)) < 2:
+            return out
+        for _, others, own in leave_out(groups):
+            out[own] = self.predict(self.coefficients(others.astype(float)))[own]
+        return out
+
+    def constant(self, by: str | None = None) -> Any:
+        """The baseline of one constant: measured ≈ k · bound, k fitted on the others' median."""
+        import numpy as np
+
+        ratio = self.measured / self.bound
+        if by is None:
+            return self.bound * np.median(ratio)
+        out = np.full(len(self.rows), np.nan)
+        if len(set(self.column(by))) < 2:
+            return out
+        for _, others, own in leave_out(self.column(by)):
+            out[own] = self.bound[own] * np.median(ratio[others])
+        return out
+
+
+def pick(values: Sequence[Any], rows: Any) -> Any:
+    """Values as an array, at some rows."""
+    import numpy as np
+
+    return np.asarray(values, float)[rows]

@@ -1,0 +1,86 @@
+"""A served workload in its steady state: continuous batching at a concurrency.
+
+With C requests in flight the running batch is B = min(C, what the cache holds); every request
+brings one prefill of its prompt for every ``output`` tokens that it decodes. While one decodes,
+the prefills of the B-1 others interleave with its steps (whole, or in chunks: a chunk rides
+on a decode step and shares its weights, so what it adds is t(mixed) - t(decode) either way):
+
+    TPOT = t_decode(B) + (B-1)/output · interleave · (t_mixed - t_decode)
+    TTFT = t_mixed + half a step of waiting + queueing for a place, (C-B)/B of a request's time
+    throughput = B / TPOT
+
+``interleave`` is the share of that time which running sequences really wait for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..step import Step
+from .predictor import Predictor
+from .steptime import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A steady state. Seconds, or arrays of them.
+
+    Attributes:
+        running: sequences that run at once, of all replicas.
+        tpot, ttft: per output token; until the first.
+        decode: the mean decode step, by cause.
+        prefills: of ``tpot``, what the prefills of others add.
+        queue: of ``ttft``, waiting for a place in the cache.
+    """
+
+    running: Any
+    tpot: Any
+    ttft: Any
+    decode: Parts
+    prefills: Any
+    queue: Any
+
+    @property
+    def tokens_per_s(self) -> Any:
+        """Output tokens a second, all requests."""
+        return self.running / self.tpot
+
+
+def steady(p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any = None) -> Served:
+    """The steady state of ``concurrency`` requests of ``prompt`` and ``output`` tokens each.
+
+    Args:
+        limit: the most sequences a replica runs at once; by default what its memory holds.
+    """
+    each = concurrency / p.split.dp
+    batch = each if limit is None else _least(each, limit)
+    whole = _whole(batch)
+    decode_step = Step.decode(whole, prompt + output // 2)
+    decode = p.step(decode_step)
+    mixed = p.step(Step.mixed(decode_step, Step.prefill(1 + 0 * whole, prompt)))
+    extra = mixed.total - decode.total
+    share = p.resolved.values["interleave"]
+    prefills = _least(batch - 1, 1e12, least=0) / output * share * extra
+    tpot = decode.total + prefills
+    queue = (each - batch) / batch * (output * tpot + mixed.total)
+    ttft = mixed.total + 0.5 * decode.total + queue
+    return Served(batch * p.split.dp, tpot, ttft, decode, prefills, queue)
+
+
+def _least(a: Any, b: Any, least: float | None = None) -> Any:
+    if hasattr(a, "astype") or hasattr(b, "astype"):
+        import numpy as np
+
+        found = np.minimum(a, b)
+        return found if least is None else np.maximum(found, least)
+    found = min(a, b)
+    return found if least is None else max(found, least)
+
+
+def _whole(batch: Any) -> Any:
+    if hasattr(batch, "astype"):
+        import numpy as np
+
+        return np.maximum(np.rint(batch), 1).astype(int)
+    return max(1, round(batch))

@@ -1,0 +1,94 @@
+"""How alike a case is to what a profile was fitted on; it decides the interval's width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .interval import Interval, around
+from .predictor import Predictor
+from .profile import Profile
+
+FAR = {"low": -1.2, "high": 1.2}
+"""log scores assumed where a profile holds no residuals at all: a factor of 3.3 either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What of a case was among the rows that the profile was fitted on.
+
+    Attributes:
+        machine, generation, model, precision: whether it, or one of its kind, was.
+        batch: whether the batch lies within the range seen (four times beyond is allowed).
+        rows: fitted, 0 where the profile has no data.
+    """
+
+    machine: bool
+    generation: bool
+    model: bool
+    precision: bool
+    batch: bool
+    rows: int
+
+    @property
+    def kind(self) -> str:
+        """``seen``, or what was never fitted: ``machine``, ``model`` or ``both``."""
+        if self.machine:
+            return "seen" if self.model else "model"
+        return "machine" if self.model else "both"
+
+    @property
+    def widen(self) -> float:
+        """Times the interval of that kind: half as much again for each further stranger."""
+        strangers = (not self.generation) + (not self.precision) + (not self.batch)
+        return 1.5**strangers if self.rows else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """As data."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return {**found, "kind": self.kind, "widen": self.widen}
+
+
+def likeness(p: Predictor, batch: int) -> Likeness:
+    """How alike a predictor's case is to what its profile was fitted on."""
+    fitted = _fitted(p.profile)
+    machines = set(fitted.get("machines", ()))
+    generations = {_generation(m) for m in machines}
+    low, high = fitted.get("batch", (1, 1))
+    return Likeness(
+        machine=p.device.id in machines,
+        generation=bool(p.device.generation) and p.device.generation in generations,
+        model=p.model.name in fitted.get("models", ()),
+        precision=p.weights in fitted.get("precisions", ()),
+        batch=low / 4 <= batch <= 4 * high,
+        rows=int(fitted.get("rows", 0)),
+    )
+
+
+def _fitted(profile: Profile) -> Mapping[str, Any]:
+    for one in profile.chain():
+        if one.fitted:
+            return one.fitted
+    return {}
+
+
+def _generation(machine: str) -> str:
+    from ..errors import RooflineError
+    from ..machine.load import load
+    from .device import generation
+
+    try:
+        return generation(load(machine))
+    except RooflineError:
+        return ""
+
+
+def interval(p: Predictor, like: Likeness, value: float, roof: float = 0.0) -> Interval:
+    """The interval around a predicted time; it ends at the roof, which nothing beats."""
+    found = around(value, FAR)
+    for one in p.profile.chain():
+        if like.kind in one.residuals:
+            found = around(value, one.residuals[like.kind], like.widen)
+            break
+    return replace(found, low=min(value, max(found.low, roof)))

@@ -1,0 +1,116 @@
+"""Many steps of several models and devices as one array computation.
+
+Steps whose kernels are alike in kind and precision are laid end to end: every load, and the
+device's numbers too, become arrays, and :func:`roofline.predict.steptime.step_time` prices
+them all at once. Fits need this: a whole data set is priced in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .device import Device
+from .kernel import Load, Loads
+from .steptime import Paces, step_time
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Steps of one model on one device.
+
+    Attributes:
+        rows: to which rows of the data they belong.
+        loads, device: what is priced, on what.
+        devices, sums: of the split.
+        labels: of the device, and further ones that coefficients may hold for.
+    """
+
+    rows: Any
+    loads: Loads
+    device: Device
+    devices: int = 1
+    sums: int = 0
+    labels: tuple[str, ...] = ()
+
+
+class Stack:
+    """Pieces laid end to end; call it with coefficients to get seconds per row."""
+
+    def __init__(self, pieces: list[Piece], size: int) -> None:
+        self.size = size
+        alike: dict[Any, list[Piece]] = {}
+        for piece in pieces:
+            kinds = tuple((k.kind, k.compute) for k in piece.loads.kernels)
+            native = tuple(c in piece.device.native for _, c in kinds)
+            key = (kinds, native, piece.labels, piece.devices > 1)
+            alike.setdefault(key, []).append(piece)
+        self._blocks = [_block(group) for group in alike.values()]
+
+    def __call__(self, c: Mapping[str, float]) -> Any:
+        """Seconds per row; a coefficient ``NAME@LABEL`` holds for pieces with that label."""
+        import numpy as np
+
+        out = np.zeros(self.size)
+        for rows, loads, device, devices, sums, labels in self._blocks:
+            out[rows] = step_time(loads, Paces(device, chosen(c, labels)), devices, sums).total
+        return out
+
+
+def chosen(c: Mapping[str, float], labels: tuple[str, ...]) -> dict[str, float]:
+    """The coefficients that hold for something with these labels, the first label first.
+
+    ``NAME@LABEL`` replaces ``NAME``; ``NAME*LABEL`` multiplies it.
+    """
+    found = {n: v for n, v in c.items() if "@" not in n and "*" not in n}
+    for label in reversed(labels):
+        for mark in ("@", "*"):
+            end = mark + label
+            for n, v in c.items():
+                if n.endswith(end):
+                    bare = n[: -len(end)]
+                    found[bare] = v if mark == "@" else found[bare] * v
+    return found
+
+
+def _block(group: list[Piece]) -> tuple[Any, Loads, Device, Any, Any, tuple[str, ...]]:
+    import numpy as np
+
+    def lay(get: Callable[[Piece], Any]) -> Any:
+        return np.concatenate(
+            [np.broadcast_to(np.asarray(get(p), float), p.rows.shape) for p in group]
+        )
+
+    def of_device(get: Callable[[Device], Any]) -> Any:
+        return lay(lambda p: get(p.device))
+
+    def of_kernel(i: int, name: str) -> Any:
+        return lay(lambda p: getattr(p.loads.kernels[i], name))
+
+    first = group[0]
+    numbers = ("flops", "stored", "moved", "inputs", "tokens", "queries")
+    kernels = tuple(
+        Load(k.name, k.kind, of_kernel(i, "count"), k.compute, *(of_kernel(i, n) for n in numbers))
+        for i, k in enumerate(first.loads.kernels)
+    )
+    steps = ("layers", "tokens", "sequences", "width")
+    loads = Loads(kernels, *(lay(lambda p, n=n: getattr(p.loads, n)) for n in steps))  # type: ignore[misc]
+    computes = {k.compute for k in kernels}
+    device = replace(
+        first.device,
+        bandwidth=of_device(lambda d: d.bandwidth),
+        peaks={c: of_device(lambda d, c=c: d.peak(c)) for c in computes},  # type: ignore[misc]
+        link=of_device(lambda d: d.link),
+        scale=1.0,  # fitted coefficients have their own limits
+        native=frozenset(c for c in computes if c in first.device.native),
+    )
+    several = first.devices > 1
+    return (
+        np.concatenate([p.rows for p in group]),
+        loads,
+        device,
+        lay(lambda p: p.devices) if several else 1,
+        lay(lambda p: p.sums) if several else 0,
+        first.labels,
+    )

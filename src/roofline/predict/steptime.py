@@ -1,0 +1,170 @@
+"""The time of a step: kernels, passes between them, messages, and fixed costs.
+
+    t = Σ kernels  count · (t₀ + B + κ·√(t₀·B))      kernel.py; B = √(C² + M²)
+      + Σ kernels  count · passes · activations / bw  norms, residuals, quantising
+      + layers · layer floor                          small kernels of a layer
+      + messages                                      collective.py
+      + step floor + sequences · per sequence         scheduler, sampler, host
+
+Attention of sequences with one or few new tokens runs decode kernels, whose arithmetic and
+traffic add up (each warp alternates between them) instead of overlapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..step import Number
+from .collective import all_reduce
+from .device import Device
+from .kernel import Load, Loads, smooth_max, with_floor
+
+NARROW = frozenset(("fp8", "int8", "fp4", "fp6", "int4"))
+"""Precisions for which activations are quantised on the way in."""
+
+SLOT = {
+    "linear": "linear",
+    "head": "linear",
+    "experts": "experts",
+    "state": "state",
+    "decode": "attention",
+    "prefill": "attention",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Seconds of a step by cause; their sum is the step.
+
+    Attributes:
+        linear, attention, experts, state: kernels, floors apart.
+        floors: what the floors of kernels and layers add.
+        passes: norms, rotary, residuals, activation functions, quantising.
+        messages: between devices.
+        host: fixed cost of a step and of its sequences.
+    """
+
+    linear: Number = 0.0
+    attention: Number = 0.0
+    experts: Number = 0.0
+    state: Number = 0.0
+    floors: Number = 0.0
+    passes: Number = 0.0
+    messages: Number = 0.0
+    host: Number = 0.0
+
+    @property
+    def total(self) -> Number:
+        """The step."""
+        return sum(getattr(self, name) for name in NAMES)
+
+    def plus(self, other: Parts, times: Number = 1.0) -> Parts:
+        """The parts of this and ``times`` the other."""
+        return Parts(*(getattr(self, n) + times * getattr(other, n) for n in NAMES))
+
+    def to_json(self) -> dict[str, float]:
+        """Parts by name, those that are zero left out."""
+        return {n: float(v) for n in NAMES if (v := getattr(self, n))}
+
+
+NAMES = ("linear", "attention", "experts", "state", "floors", "passes", "messages", "host")
+ZERO = Parts()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast one kind of kernel goes on one device.
+
+    Attributes:
+        rate: FLOP/s.
+        stream: bytes/s.
+        floor: seconds.
+        passes: times its activations are read or written beside the kernel.
+        quantise: times its inputs are, to be quantised.
+        tile: keys that a causal tile wastes per query (prefill).
+    """
+
+    rate: Any
+    stream: Any
+    floor: float
+    passes: float
+    quantise: float = 0.0
+    tile: float = 0.0
+
+
+class Paces:
+    """Coefficients applied to a device: what each kind of kernel runs at, looked up once."""
+
+    __slots__ = ("_found", "c", "device")
+
+    def __init__(self, device: Device, c: Mapping[str, float]) -> None:
+        self.device = device
+        self.c = c
+        self._found: dict[tuple[str, str], Pace] = {}
+
+    def __call__(self, kind: str, compute: str) -> Pace:
+        """The pace of kernels of that kind in that precision."""
+        key = (kind, compute)
+        if key not in self._found:
+            self._found[key] = self._make(kind, compute)
+        return self._found[key]
+
+    def _make(self, kind: str, compute: str) -> Pace:
+        c, device = self.c, self.device
+        name = "linear" if kind == "head" else kind
+        passes = quantise = 0.0
+        if kind in ("linear", "experts", "state"):
+            passes = c["passes"] + (c["experts.passes"] if kind == "experts" else 0.0)
+            if compute in NARROW and compute in device.native:
+                quantise = c["quantise"]
+        reached = c.get(f"{name}.compute.{compute}", c[f"{name}.compute"])
+        stream = c.get(f"{name}.bandwidth", c["linear.bandwidth"])
+        return Pace(
+            device.peak(compute) * min(reached, 1 / device.scale),  # never above the sheet
+            device.bandwidth * stream,
+            c[f"{name}.floor"],
+            passes,
+            quantise,
+            c["prefill.tile"] if kind == "prefill" else 0.0,
+        )
+
+
+def busy(load: Load, pace: Pace) -> Number:
+    """B, the joint time of computing and moving, of one kernel."""
+    moving = (load.stored + load.moved) / pace.stream
+    if load.kind == "decode":
+        return load.flops / pace.rate + moving
+    if pace.tile:
+        return smooth_max(load.flops * (1 + pace.tile / load.queries) / pace.rate, moving)
+    return smooth_max(load.flops / pace.rate, moving)
+
+
+def step_time(loads: Loads, paces: Paces, devices: int = 1, sums: Number = 0) -> Parts:
+    """Seconds of a step, by cause.
+
+    Args:
+        loads: of one device.
+        paces: of that device.
+        devices: over which tensor parallelism splits each layer.
+        sums: all-reduces of the residual stream in a step.
+    """
+    c = paces.c
+    ramp = c["ramp"]
+    bandwidth = paces.device.bandwidth
+    total: dict[str, Number] = {}
+    floors: Number = loads.layers * c["layer.floor"]
+    passes: Number = 0.0
+    for load in loads.kernels:
+        pace = paces(load.kind, load.compute)
+        b = busy(load, pace)
+        slot = SLOT[load.kind]
+        total[slot] = total.get(slot, 0.0) + load.count * b
+        floors = floors + load.count * (with_floor(pace.floor, b, ramp) - b)
+        if pace.passes or pace.quantise:
+            again = pace.passes * load.moved + pace.quantise * load.inputs
+            passes = passes + load.count * again / bandwidth
+    messages = sums * all_reduce(loads.tokens * loads.width, devices, paces.device.link, c)
+    host = c["step.floor"] + loads.sequences * c["step.sequence"]
+    return Parts(**total, floors=floors, passes=passes, messages=messages, host=host)

@@ -1,0 +1,137 @@
+"""The forms: monotone, above the roof, the same for numbers and arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roofline.machine import load as load_machine
+from roofline.model import load as load_model
+from roofline.predict import Predictor, Split, load_profile
+from roofline.predict.collective import all_reduce
+from roofline.predict.kernel import loads, smooth_max, with_floor
+from roofline.predict.prediction import roof
+from roofline.predict.profile import names
+from roofline.predict.steptime import NAMES
+from roofline.step import Step
+
+positive = st.floats(1e-9, 1e3)
+CASES = [
+    ("llama-3.1-8b", "h100-sxm", {}, Split()),
+    ("llama-3.1-70b", "a100-80gb-sxm", {}, Split(4)),
+    ("mixtral-8x7b", "mi300x", {}, Split(2)),
+    ("qwen3-30b-a3b", "l40s", {"weights": "fp8"}, Split()),
+    ("deepseek-v3", "b200", {"weights": "nvfp4", "kv": "fp8"}, Split(8)),
+    ("deepseek-v3", "b200", {"weights": "fp8"}, Split(1, 8)),
+    ("gpt-oss-20b", "rtx-5090", {"weights": "mxfp4"}, Split()),
+    ("llama-2-7b", "m2-max-38c", {"weights": "q4_0", "kv": "fp16"}, Split()),
+    ("gemma-2-9b", "max-1550", {}, Split()),
+]
+
+
+def predictor(case: int, engine: str = "vllm") -> Predictor:
+    model, machine, formats, split = CASES[case]
+    return Predictor(
+        load_model(model), load_machine(machine), load_profile(engine), split, **formats
+    )
+
+
+PREDICTORS = {(i, e): predictor(i, e) for i in range(len(CASES)) for e in names()}
+some = st.sampled_from(sorted(PREDICTORS))
+
+
+@given(positive, positive, positive)
+def test_smooth_max_lies_between_max_and_sum(a: float, b: float, more: float) -> None:
+    value = smooth_max(a, b)
+    assert max(a, b) * (1 - 1e-12) <= value <= (a + b) * (1 + 1e-12)
+    assert smooth_max(a + more, b) >= value
+
+
+@given(positive, positive, st.floats(0, 2), positive)
+def test_a_floor_adds_at_least_itself(floor: float, b: float, ramp: float, more: float) -> None:
+    value = with_floor(floor, b, ramp)
+    assert value >= floor + b
+    assert with_floor(floor, b + more, ramp) > value
+
+
+@settings(max_examples=200, deadline=None)
+@given(some, st.integers(1, 512), st.integers(1, 60_000), st.integers(1, 512))
+def test_decode_grows_with_batch_and_context(
+    which: tuple[int, str], batch: int, context: int, more: int
+) -> None:
+    p = PREDICTORS[which]
+    time = p.step(Step.decode(batch, context)).total
+    assert p.step(Step.decode(batch + more, context)).total >= time * (1 - 1e-12)
+    assert p.step(Step.decode(batch, context + more)).total >= time * (1 - 1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(some, st.integers(1, 8), st.integers(1, 20_000), st.integers(1, 4096))
+def test_prefill_grows_with_the_prompt(
+    which: tuple[int, str], batch: int, prompt: int, more: int
+) -> None:
+    p = PREDICTORS[which]
+    if prompt <= 16 < prompt + more:  # another kernel from there on
+        prompt += 16
+    assert (
+        p.step(Step.prefill(batch, prompt + more)).total
+        >= p.step(Step.prefill(batch, prompt)).total
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(some, st.integers(1, 2048), st.integers(1, 100_000), st.booleans())
+def test_no_prediction_is_faster_than_the_roof(
+    which: tuple[int, str], batch: int, tokens: int, decode: bool
+) -> None:
+    p = PREDICTORS[which]
+    step = Step.decode(batch, tokens) if decode else Step.prefill(min(batch, 16), tokens)
+    assert p.step(step).total >= roof(p, step) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_arrays_are_the_same_as_numbers(case: int) -> None:
+    p = predictor(case)
+    batch, context = np.array([1, 7, 64, 300]), np.array([5, 900, 8000, 2048])
+    whole = p.step(Step.decode(batch, context))
+    for i, (b, c) in enumerate(zip(batch.tolist(), context.tolist(), strict=True)):
+        one = p.step(Step.decode(b, c))
+        for name in NAMES:
+            part = np.broadcast_to(getattr(whole, name), batch.shape)[i]
+            assert math.isclose(part, getattr(one, name), rel_tol=1e-12, abs_tol=1e-18), name
+
+
+def test_the_parts_of_a_mixed_step_share_the_weights() -> None:
+    p = predictor(0)
+    decode, prefill = Step.decode(32, 2048), Step.prefill(1, 1024)
+    both = p.step(Step.mixed(decode, prefill)).total
+    assert p.step(decode).total < both < p.step(decode).total + p.step(prefill).total
+
+
+def test_sharding_divides_what_can_be_divided() -> None:
+    whole, half = predictor(1), None
+    model, machine, formats, _ = CASES[1]
+    half = Predictor(
+        load_model(model), load_machine(machine), load_profile("vllm"), Split(8), **formats
+    )
+    step = Step.decode(8, 2048)
+
+    def stored(p: Predictor) -> float:
+        return sum(k.count * k.stored for k in loads(p.work, step).kernels)
+
+    assert math.isclose(stored(whole), 2 * stored(half), rel_tol=0.01)
+
+
+@given(st.floats(1, 1e9), st.integers(2, 64), st.floats(1, 1e9))
+def test_messages_grow_with_size(size: float, devices: int, more: float) -> None:
+    c = {"collective.floor": 5e-6, "collective.bandwidth": 0.7}
+    ring = all_reduce(size, devices, 4.5e11, c)
+    assert all_reduce(size + more, devices, 4.5e11, c) > ring
+    once = {**c, "collective.once": 4e-6}
+    assert all_reduce(size, devices, 4.5e11, once) <= ring
+    several = all_reduce(np.array([size, size]), np.array([devices, 2 * devices]), 4.5e11, once)
+    assert math.isclose(several[0], all_reduce(size, devices, 4.5e11, once), rel_tol=1e-12)
