@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from .arrays import Bounds, Table
@@ -196,4 +197,4 @@ def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
             b.tokens_per_s.tolist(),
             strict=True,
         )
-        write("".join([row % values for values in columns]))
+        write(row * len(fits) % tuple(chain.from_iterable(columns)))  # one format, one pass
