@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING
 
-from . import table
+from . import screen, table
 from . import words as _words
 from .chart import picture, terminal
 from .chart.terminal import width_of
@@ -255,14 +253,9 @@ def text(
             out.append("  " + head + " " * (margin - width_of(head)) + line)
     if chart:
         drawn = picture.draw(e.case, e.step)
-        plain = not _speaks_unicode()
+        plain = not screen.unicode()
         out += ["", terminal.render(drawn, words, columns=min(columns, 100), ascii_only=plain)]
     return "\n".join(out)
-
-
-def _speaks_unicode() -> bool:
-    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
-    return "utf" in encoding and os.environ.get("TERM") != "linux"
 
 
 def html(e: Explanation, words: Words | None = None) -> str:

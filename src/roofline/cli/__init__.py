@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from importlib import import_module
 
 from .. import __version__
 from ..errors import RooflineError
+from ..screen import columns
 
 VERBS = {
     "explain": "which ceiling a step hits, by how much, and what would change it",
@@ -42,15 +44,19 @@ def _there(verb: str) -> bool:
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line's parser, or one with a single verb filled in (faster)."""
+    # Given a width, argparse does not look for one, which would import shutil and more.
+    shape = partial(argparse.HelpFormatter, width=columns() - 2)
     top = argparse.ArgumentParser(
         prog="roofline",
+        formatter_class=shape,
         description="Which ceiling an LLM hits, by how much, and what would change it.",
         epilog="Try: roofline explain llama-3.1-8b --on h100-sxm",
     )
     top.add_argument("--version", action="version", version=f"roofline {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
     for verb, line in ({only: VERBS[only]} if only else present()).items():
-        sub = verbs.add_parser(verb, help=line, description=line[0].upper() + line[1:] + ".")
+        about = line[0].upper() + line[1:] + "."
+        sub = verbs.add_parser(verb, help=line, description=about, formatter_class=shape)
         import_module(f".{verb}", __name__).add(sub)
     return top
 

@@ -6,6 +6,7 @@ import argparse
 
 from ..achieved import achieved
 from ..explanation import explain_case
+from ..screen import columns
 from . import options
 
 
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from .. import answer as say
 
-    width = options.columns()
+    width = columns()
     print(say.text(answer, words, columns=width, chart=not args.no_chart, point=point))
     if args.operators:
         print("\n" + say.operators(answer, words))

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, RooflineError
+from ..screen import columns
 from ..words import Words
 from . import options
 
@@ -98,7 +99,7 @@ def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
         _json(data)
     else:
         print("\n" + report.figures(data, words) + "\n")
-        print(report.meaning(data, words, options.columns(), chart=not args.no_chart))
+        print(report.meaning(data, words, columns(), chart=not args.no_chart))
     if result.missing:
         names = ", ".join(report.name_of(key, words) for key in result.missing)
         print(words("measure.missing", names=names), file=sys.stderr)

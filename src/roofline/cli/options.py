@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from typing import Any
 
@@ -164,13 +163,3 @@ def formats(args: argparse.Namespace) -> dict[str, Any]:
         "compute": args.compute,
         "usable": fraction(args.usable, "--usable"),
     }
-
-
-def columns() -> int:
-    """The width to write in: the terminal's, or 100 where output is not one."""
-    given = os.environ.get("COLUMNS", "")
-    try:
-        width = int(given) if given.isdigit() else os.get_terminal_size().columns
-    except OSError:
-        width = 100
-    return max(40, min(140, width or 100))

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from ..errors import InputError
+from ..screen import columns
 from ..units import parse_count, parse_quantity
 from . import options
 
@@ -108,7 +109,7 @@ def _files(args: argparse.Namespace) -> int:
     if not args.json:
         from ..place.summary import text
 
-        print(text(kept, words, columns=options.columns()))
+        print(text(kept, words, columns=columns()))
         if skipped:
             print(words("place.skipped", count=skipped))
     return 0
@@ -165,5 +166,5 @@ def _one(args: argparse.Namespace) -> int:
         return 0
     from ..place.summary import text
 
-    print(text([placed], options.words(args), columns=options.columns()))
+    print(text([placed], options.words(args), columns=columns()))
     return 0

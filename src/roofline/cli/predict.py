@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..screen import columns
 from ..units import parse_count
 from . import options
 
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from ..predict import say
 
-    width = options.columns()
+    width = columns()
     print(say.text(found, words, columns=width))
     if args.why:
         print("\n" + say.why(found, words, columns=width))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from .. import screen
 from ..chart import picture, terminal
 from ..chart.picture import Point as Dot
 from ..step import Step
@@ -106,14 +107,6 @@ def _chart(items: Sequence[Placed], words: Words, columns: int) -> str | None:
         label = f"{item.point.batch:.0f}" if item.point.phase == "decode" else ""
         dots.append(Dot(item.intensity, item.speed / scale, label))
     kept = tuple(dots[:24])
-    plain = not _speaks_unicode()
+    plain = not screen.unicode()
     shown = replace(drawn, prefill=prefill, measured=kept)
     return terminal.render(shown, words, columns=min(columns, 100), ascii_only=plain)
-
-
-def _speaks_unicode() -> bool:
-    import os
-    import sys
-
-    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
-    return "utf" in encoding and os.environ.get("TERM") != "linux"
