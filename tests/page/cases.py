@@ -21,6 +21,10 @@ def whole_catalogue() -> dict[str, Any]:
     return page_data(models, machines, date="2026-01-01")
 
 
+_model = lru_cache(load_model)
+_machine = lru_cache(load_machine)
+
+
 def random_step(rng: random.Random) -> Step:
     def up_to(bits: float) -> int:
         return int(2 ** rng.uniform(0, bits))
@@ -83,14 +87,15 @@ def expected(case: Case, step: Step) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def random_cases(count: int, seed: int) -> dict[str, Any]:
-    """``count`` steps over the whole catalogue, formats and ceilings, with their answers."""
+def random_cases(count: int, seed: int, each: int = 12) -> dict[str, Any]:
+    """Steps over the whole catalogue, formats and ceilings, with their answers.
+
+    ``each`` steps are asked of every random model, machine and formats.
+    """
     rng = random.Random(seed)
     data = whole_catalogue()
-    model = lru_cache(load_model)
-    machine = lru_cache(load_machine)
-    cases = []
-    for _ in range(count):
+    cases: list[dict[str, Any]] = []
+    while len(cases) < count:
         m, k = rng.choice(data["models"])["id"], rng.choice(data["machines"])["id"]
         options = {
             "weights": rng.choice([None, None, *WEIGHTS]),
@@ -98,19 +103,20 @@ def random_cases(count: int, seed: int) -> dict[str, Any]:
             "compute": rng.choice([None, None, None, *COMPUTE]),
             "ceilings": rng.choice([None, None, "datasheet", "measured"]),
         }
-        step = random_step(rng)
         try:
-            answer = expected(Case(model(m), machine(k), **options), step)
+            case = Case(_model(m), _machine(k), **options)
         except RooflineError:
-            answer = None
-        cases.append(
-            {
-                "model": m,
-                "machine": k,
-                "options": {name: value or "" for name, value in options.items()},
-                "phase": step.phase,
-                "groups": groups_json(step),
-                "expected": answer,
-            }
-        )
+            case = None
+        for _ in range(each if case else 1):
+            step = random_step(rng)
+            cases.append(
+                {
+                    "model": m,
+                    "machine": k,
+                    "options": {name: value or "" for name, value in options.items()},
+                    "phase": step.phase,
+                    "groups": groups_json(step),
+                    "expected": expected(case, step) if case else None,
+                }
+            )
     return {"data": data, "cases": cases}

@@ -33,7 +33,7 @@ def test_thousands_of_random_steps_in_node(node):
     )
     result = node(script, random_cases(2000, seed=1))
     assert result["wrong"] == []
-    assert result["count"] == 2000
+    assert result["count"] >= 2000
     assert 0 < result["worst"] <= 1e-12
 
 
@@ -54,7 +54,7 @@ def test_random_steps_in_the_browser(browser):
 
 
 def test_the_comparison_can_fail(node):
-    given = random_cases(5, seed=3)
+    given = random_cases(30, seed=3)
     for case in given["cases"]:
         if case["expected"]:
             case["expected"]["bound"]["flops"] *= 1 + 1e-10

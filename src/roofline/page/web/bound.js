@@ -178,13 +178,12 @@ export function operators(c, groups) {
   });
 }
 
-// What a growing batch (of the first group) does to a step; see Case.climb in the core.
+// What a growing batch does to a step (where it is mixed, to its first group alone); see
+// Case.climb in the core.
 export function climb(c, groups) {
-  const [first, ...others] = groups;
-  const one = [{ ...first, batch: 1 }];
-  const before = tokensOf(others);
+  const one = [{ ...groups[0], batch: 1 }];
   const { bandwidth } = c;
-  let [flops, busy, traffic, state, fixed, fixedSeconds] = [0, 0, 0, 0, 0, 0];
+  let [flops, busy, traffic, state, fixed] = [0, 0, 0, 0, 0];
   let [matrixSeconds, matrixBytes] = [0, 0];
   const experts = [];
   // Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state.
@@ -211,22 +210,20 @@ export function climb(c, groups) {
       experts.push([moved, q]);
     } else if (q.q === "one") {
       fixed += moved;
-      fixedSeconds -= moved / bandwidth;
     } else {
       const own = quantity(q, one);
       flops += f * own;
       busy += t * own;
       traffic += moved * own;
       state += kept * own;
-      if (others.length) fixedSeconds += (t - moved / bandwidth) * quantity(q, others);
     }
   });
-  const touched = (batch) => {
-    const tokens = [{ batch: 1, new: before + batch * first.new }];
-    return experts.reduce((n, [bytes, q]) => n + bytes * quantity(q, tokens), 0);
+  const read = (batch) => {
+    const tokens = [{ batch, new: one[0].new }];
+    return experts.reduce((n, [bytes, q]) => n + bytes * quantity(q, tokens), fixed);
   };
   const slope = busy - traffic / bandwidth;
-  const net = (batch) => fixedSeconds - touched(batch) / bandwidth + batch * slope;
+  const net = (batch) => batch * slope - read(batch) / bandwidth;
   const crossing = firstBatch(net, slope);
   return {
     limit: traffic ? flops / traffic : null,
@@ -234,7 +231,7 @@ export function climb(c, groups) {
     reason: crossing !== null ? null : state > traffic - state ? "state" : "kv",
     ridge: flops / (busy * bandwidth),
     linear_crossing: matrixSeconds ? matrixBytes / (matrixSeconds * bandwidth) : null,
-    kv_outweighs: firstBatch((batch) => batch * traffic - fixed - touched(batch), traffic),
+    kv_outweighs: firstBatch((batch) => batch * traffic - read(batch), traffic),
   };
 }
 

@@ -31,7 +31,7 @@ export function levers(c, phase, groups, b, f) {
   const kept = options.kv || c.cache.name;
   const matrix = c.chosen?.size ?? model.matrix;
   for (const to of ["fp8", "int4:128"]) {
-    if (formats[to].size < matrix - 0.05) ask("weights", { to }, { weights: to, kv: kept });
+    if (b.memory_bound && formats[to].size < matrix - 0.05) ask("weights", { to }, { weights: to, kv: kept });
   }
   for (const to of ["fp8", "int4:64"]) {
     if (formats[to].size < c.cache.size - 0.05) ask("kv", { to }, { kv: to });
@@ -41,9 +41,9 @@ export function levers(c, phase, groups, b, f) {
   if (!b.memory_bound && c.roof.compute.fp8 && !options.compute && !narrow) {
     ask("compute", { to: "fp8" }, { weights: "fp8", kv: kept });
   }
-  const [first, ...others] = groups;
-  if (f.most && f.most > first.batch) {
-    const after = bound(c, [{ ...first, batch: f.most }, ...others]);
+  const [first] = groups;
+  if (phase !== "mixed" && f.most && f.most > first.batch) {
+    const after = bound(c, [{ ...first, batch: f.most }]);
     const values = { batch: f.most, step_s: after.overlapped_s };
     found.push({ code: "batch", gain: after.tokens_per_s / b.tokens_per_s, values });
   }

@@ -1,0 +1,103 @@
+"""``roofline page [MODEL] [--on MACHINE …]``: one self-contained page, or a live one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from ..errors import InputError
+from . import options
+
+DEFAULT_OUTPUT = "roofline.html"
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument("model", metavar="MODEL", nargs="?", help="shown first (default llama-3.1-8b)")
+    p.add_argument(
+        "--on",
+        metavar="MACHINE",
+        action="append",
+        default=[],
+        help="shown first; give it up to four times to compare (default h100-sxm)",
+    )
+    options.add_step(p)
+    options.add_formats(p)
+    g = p.add_argument_group("page")
+    g.add_argument("-o", "--output", metavar="FILE", help=f"default {DEFAULT_OUTPUT}; - for stdout")
+    g.add_argument("--open", action="store_true", help="open it in the browser")
+    g.add_argument("--all", action="store_true", help="every model and machine of the catalogue")
+    g.add_argument(
+        "--points", metavar="FILE", action="append", default=[], help="measured points to show"
+    )
+    g.add_argument(
+        "--element",
+        action="store_true",
+        help="write the <roofline-chart> element as one ES module instead of a page",
+    )
+    g.add_argument(
+        "--serve",
+        action="store_true",
+        help="serve it on this machine only, with answers for any config dropped or pasted",
+    )
+    g.add_argument("--port", type=int, default=0, help="with --serve (default: any free one)")
+    g.add_argument("--lang", metavar="zh|en", help="language before script (default: the locale's)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write or serve a page."""
+    from ..page import data, make
+
+    models, machines = list(data.MODELS), list(data.MACHINES)
+    if args.all:
+        models, machines = data.everything()
+    if len(args.on) > 4:
+        raise InputError("at most four machines can be compared: give --on up to four times")
+    first = [args.model] if args.model else []
+    if args.element:
+        text = make.element_module(make.first_of(first, models), make.first_of(args.on, machines))
+        return _write(text, args.output or "roofline-chart.js", args.open)
+    arguments = {
+        "model": args.model,
+        "on": args.on,
+        "step": options.step(args),
+        "formats": {name: getattr(args, name) for name in ("weights", "kv", "compute", "ceilings")},
+        "models": models,
+        "machines": machines,
+        "points": [p for path in args.points for p in _points(path)],
+        "language": args.lang,
+    }
+    if args.serve:
+        from ..page.serve import serve
+
+        return serve(make.page(**arguments, live=True), args.port, open_browser=args.open)
+    return _write(make.page(**arguments), args.output or DEFAULT_OUTPUT, args.open)
+
+
+def _points(path: str) -> list[dict[str, object]]:
+    from ..points import read_points
+
+    return [point.to_json() for point in read_points(path, finished_only=True)]
+
+
+def _write(text: str, path: str, show: bool) -> int:
+    if path == "-":
+        sys.stdout.write(text)
+        return 0
+    part = f"{path}.part"
+    try:
+        with open(part, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+    print(f"{path} ({len(text.encode()) / 1000:.0f} kB)")
+    if show:
+        import webbrowser
+
+        webbrowser.open("file://" + os.path.abspath(path))
+    return 0

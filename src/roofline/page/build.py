@@ -1,0 +1,118 @@
+"""One self-contained HTML file: page, data, words, style and script, under a strict policy.
+
+The policy allows exactly this style and this script (by their SHA-256), pictures made by the
+page itself, and nothing from the network; a live page may also ask its own server. Trusted
+Types are required and none are allowed, so no text can become markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .. import words as core_words
+from ..explanation import Explanation
+from .bundle import FOLDER, bundle, read
+from .still import still
+
+_USED = ("label", "part", "ceilings", "say", "lever", "chart", "table", "bound", "why", "title")
+
+
+def languages() -> tuple[str, ...]:
+    """Languages with words for the page as well as for the answers."""
+    return tuple(x for x in core_words.languages() if os.path.isfile(f"{FOLDER}/{x}.json"))
+
+
+def page_words(language: str) -> dict[str, str]:
+    """The page's words, and those of the answers that it says too."""
+    folder = os.path.dirname(core_words.__file__)
+    with open(os.path.join(folder, f"{language}.json"), encoding="utf-8") as file:
+        core: dict[str, str] = json.load(file)
+    shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED}
+    return {**shared, **json.loads(read(f"{language}.json"))}
+
+
+def digest(text: str) -> str:
+    """A source of a content security policy: exactly this text."""
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def policy(script: str, style: str, *, live: bool = False) -> str:
+    """The content security policy of a page."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": digest(script),
+        "style-src": digest(style),
+        "img-src": "blob: data:",
+        "connect-src": "'self'" if live else "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def embedded(value: Any) -> str:
+    """JSON that can stand inside a script element whatever it holds."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def squeezed(css: str) -> str:
+    """A style sheet without its comments and indentation."""
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.S)
+    return re.sub(r"\n\s*", "\n", css).strip()
+
+
+def build(
+    data: Mapping[str, Any], start: Explanation, language: str = "en", *, live: bool = False
+) -> str:
+    """The page as one text.
+
+    Args:
+        data: as :func:`roofline.page.data.page_data` gives it.
+        start: what is shown first: the data's first model on its first machine.
+        language: of what is seen before (or without) script; readers then get their own.
+        live: whether it is served by ``roofline page --serve``.
+    """
+    all_words = {name: page_words(name) for name in languages()}
+    words = all_words[language]
+    script = bundle("main")
+    style = squeezed(read("page.css"))
+    given = {**data, "live": True} if live else data
+    buttons = "".join(
+        f'<button type="button" lang="{name}" data-lang="{name}" '
+        f'aria-pressed="{str(name == language).lower()}">'
+        f"{html.escape(all_words[name]['page.language'])}</button>"
+        for name in sorted(all_words, key=lambda name: name != "zh")
+    )
+    texts = {
+        "policy": policy(script, style, live=live),
+        "lang": language,
+        "version": data["version"],
+        "date": data["date"],
+        **{name: words[f"page.{name}"] for name in ("title", "name", "tagline", "foot")},
+        **{name: words[name] for name in words if name.startswith("about.")},
+    }
+    raw = {
+        "style": style,
+        "languages": buttons,
+        "still": still(start, core_words.Words(language)),
+        "data": embedded({"data": given, "words": all_words}),
+        "script": script,
+    }
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        return raw[name] if name in raw else html.escape(str(texts[name]))
+
+    return re.sub(r"\{\{([a-z.]+)\}\}", fill, read("index.html"))

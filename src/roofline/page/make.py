@@ -1,0 +1,150 @@
+"""Pages, elements and notebook cells, from names or from what is already loaded."""
+
+from __future__ import annotations
+
+import datetime
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .. import words as core_words
+from ..bound import Case
+from ..explanation import Explanation, explain_case
+from ..machine.load import load as load_machine
+from ..machine.machine import Machine
+from ..model import Model
+from ..model import load as load_model
+from ..step import Step
+from . import build
+from .bundle import bundle, read
+from .data import MACHINES, MODELS, page_data
+from .still import still
+
+Things = Sequence[str | Model]
+
+
+def today() -> str:
+    """The day a page is made on."""
+    return datetime.date.today().isoformat()
+
+
+def page(
+    model: str | Model | None = None,
+    on: str | Machine | Sequence[str | Machine] = (),
+    *,
+    step: Step | None = None,
+    formats: Mapping[str, str | None] | None = None,
+    models: Sequence[str | Model] = MODELS,
+    machines: Sequence[str | Machine] = MACHINES,
+    points: Iterable[Mapping[str, Any]] = (),
+    language: str | None = None,
+    live: bool = False,
+    date: str | None = None,
+) -> str:
+    """One self-contained HTML document.
+
+    Args:
+        model: shown first; by default the first of ``models``.
+        on: machine or machines shown first (at most four are compared).
+        step: the step shown first; by default decode at batch 1, context 2048.
+        formats: ``weights``, ``kv``, ``compute``, ``ceilings`` shown first.
+        models, machines: the others to choose from.
+        points: measured points, as their files hold them.
+        language: of what is seen before script; readers get their browser's.
+        live: for ``roofline page --serve``.
+        date: the day to put in; by default today.
+
+    Raises:
+        RooflineError: a name, file or format that cannot be used.
+    """
+    wanted = [on] if isinstance(on, (str, Machine)) else list(on)
+    data = page_data(
+        first_of([model] if model is not None else [], models),
+        first_of(wanted, machines),
+        date=date or today(),
+        points=points,
+    )
+    chosen = {k: v for k, v in (formats or {}).items() if v}
+    step = step or Step.decode()
+    first = model if model is not None else models[0]
+    machine = wanted[0] if wanted else machines[0]
+    case = Case(
+        load_model(first) if isinstance(first, str) else first,
+        load_machine(machine) if isinstance(machine, str) else machine,
+        **chosen,  # type: ignore[arg-type]
+    )
+    data["start"] = {
+        "machines": [m["id"] for m in data["machines"][: max(1, len(wanted))]][:4],
+        **state_of(step),
+        **chosen,
+    }
+    words = core_words.choose(language)
+    return build.build(data, explain_case(case, step), words.language, live=live)
+
+
+def first_of(wanted: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Those wanted, then the others, none twice."""
+    names = {load_name(x) for x in wanted}
+    return [*wanted, *(x for x in others if load_name(x) not in names)]
+
+
+def load_name(thing: Any) -> str:
+    """The catalogue's id of a name, else what it is called."""
+    from .. import catalogue
+    from ..errors import NotFound
+    from ..machine.load import entries as machines
+    from ..model.load import entries as models
+
+    if not isinstance(thing, str):
+        return str(getattr(thing, "id", thing.name))
+    for entries, what in ((models, "model"), (machines, "machine")):
+        try:
+            return str(catalogue.find(thing, entries(), what)["id"])
+        except NotFound:
+            continue
+    return thing
+
+
+def state_of(step: Step) -> dict[str, Any]:
+    """The page's controls for a step."""
+    group = step.groups[0]
+    state: dict[str, Any] = {"phase": step.phase, "batch": group.batch}
+    if step.phase == "prefill":
+        return {**state, "prompt": group.new_tokens, "context": group.context}
+    state["context"] = group.past + 1
+    if step.phase == "verify":
+        state["drafted"] = group.new_tokens - 1
+    if step.phase == "mixed" and len(step.groups) > 1:
+        state["prompt"] = step.groups[1].new_tokens
+    return state
+
+
+def element_module(
+    models: Sequence[str | Model] = MODELS,
+    machines: Sequence[str | Machine] = MACHINES,
+    *,
+    date: str | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> str:
+    """One ES module that defines ``<roofline-chart>``, with its data, words and style."""
+    data = data or page_data(models, machines, date=date or today())
+    words = {name: build.page_words(name) for name in build.languages()}
+    given = build.embedded(
+        {"data": data, "words": words, "style": build.squeezed(read("page.css"))}
+    )
+    return f"const ROOFLINE = {given};\n{bundle('element')}"
+
+
+def fragment(explanation: Explanation, language: str | None = None) -> str:
+    """The chart for a notebook: a still picture that becomes ``<roofline-chart>`` where
+    scripts may run. The answer's own model and machine, nothing from the network."""
+    case, step = explanation.case, explanation.step
+    words = core_words.choose(language)
+    data = page_data([case.model], [case.machine], date=today())
+    chosen = {k: v for k, v in case.options.items() if isinstance(v, str)}
+    data["start"] = {**state_of(step), **chosen}
+    module = element_module(data=data)
+    return (
+        f'<roofline-chart lang="{html.escape(words.language)}">{still(explanation, words)}'
+        f'</roofline-chart><script type="module">{module}</script>'
+    )

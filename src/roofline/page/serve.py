@@ -1,0 +1,183 @@
+"""``roofline page --serve``: the page on this machine, with answers for any config.
+
+Built on the standard library's HTTP server: one reader, two addresses, nothing to install.
+What matters here is who may ask. It listens on the loopback only; a request must name this
+server as its host (no other name that resolves here, so DNS rebinding fails) and, where it
+changes or asks anything, come from this server's own page (so no other site can ask through
+the reader's browser). It reads no file that a request names and writes none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from ..errors import InputError, RooflineError
+from ..model.config import parse_json
+from ..model.load import from_config
+from .build import embedded
+from .data import format_json, model_json
+
+LARGEST_CONFIG = 4 << 20
+"""Bytes. A config is a few kilobytes."""
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # Isolation from other origins: what threads in WebAssembly and exact clocks need.
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    # The document's own policy says the rest; these two work only as headers.
+    "Content-Security-Policy": "frame-ancestors 'none'; sandbox allow-scripts allow-same-origin "
+    "allow-downloads",
+}
+
+
+def config_answer(text: bytes) -> dict[str, Any]:
+    """A model of a posted config, as the page takes it, with the formats that it names.
+
+    Raises:
+        InputError: it is not a config, or one that cannot be counted.
+    """
+    data = parse_json(text, "config")
+    name = data.get("_name_or_path") if isinstance(data, dict) else None
+    known = isinstance(name, str) and name.strip()
+    where = os.path.basename(str(name).rstrip("/"))[:60] if known else "config.json"
+    model = model_json(from_config(data, where or "config.json"))
+    names = {model["dtype"], model["kv"], model["stored"]} - {None}
+    return {
+        "model": {**model, "id": f"file-{where}", "source": {"title": where}},
+        "formats": {n: format_json(n) for n in sorted(names)},
+    }
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers ``GET /`` with the page and ``POST /api/model`` with a model."""
+
+    server_version = "roofline"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 20
+    server: Server
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        """The page."""
+        if not self._asked_here():
+            return
+        if self.path.split("?")[0] == "/":
+            self._send(200, self.server.page, "text/html; charset=utf-8")
+        else:
+            self._refuse(404, "there is nothing at this address")
+
+    def do_POST(self) -> None:
+        """The model of a config."""
+        if not (self._asked_here() and self._asked_by_us()):
+            return
+        if self.path != "/api/model":
+            self._refuse(404, "there is nothing at this address")
+            return
+        body = self._body()
+        if body is None:
+            return
+        try:
+            answer = config_answer(body)
+        except RooflineError as error:
+            self._refuse(422, str(error))
+        except Exception as error:
+            # A fault of ours must not take the page down; it is named, not shown in full.
+            self._refuse(500, f"roofline failed on this config ({type(error).__name__})")
+        else:
+            self._json(200, answer)
+
+    def _asked_here(self) -> bool:
+        if self.headers.get("Host") in self.server.names:
+            return True
+        self._refuse(421, "this server answers only under its own loopback address")
+        return False
+
+    def _asked_by_us(self) -> bool:
+        origins = {f"http://{name}" for name in self.server.names}
+        site = self.headers.get("Sec-Fetch-Site", "same-origin")
+        if self.headers.get("Origin") in origins and site == "same-origin":
+            return True
+        self._refuse(403, "only this server's own page may ask")
+        return False
+
+    def _body(self) -> bytes | None:
+        kind = self.headers.get("Content-Type", "").split(";")[0].strip().lower()
+        length = self.headers.get("Content-Length", "")
+        if kind != "application/json":
+            self._refuse(415, "a config is sent as application/json")
+        elif not length.isascii() or not length.isdigit():
+            self._refuse(411, "the length of the config is missing")
+        elif int(length) > LARGEST_CONFIG:
+            self._refuse(413, f"a config has at most {LARGEST_CONFIG >> 20} MiB")
+        else:
+            return self.rfile.read(int(length))
+        return None
+
+    def _json(self, status: int, value: Any) -> None:
+        self._send(status, embedded(value).encode(), "application/json")
+
+    def _refuse(self, status: int, why: str) -> None:
+        self.close_connection = True
+        self._json(status, {"error": why})
+
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Server(ThreadingHTTPServer):
+    """The server, on the loopback."""
+
+    daemon_threads = True
+
+    def __init__(self, page: str, port: int = 0) -> None:
+        """Bind to a port of the loopback, any free one where it is 0.
+
+        Raises:
+            InputError: the port cannot be had.
+        """
+        self.page = page.encode()
+        try:
+            super().__init__(("127.0.0.1", port), Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"port {port} cannot be used ({reason}); try another") from None
+        self.port = self.server_address[1]
+        self.names = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+
+    @property
+    def address(self) -> str:
+        """Where to point a browser."""
+        return f"http://127.0.0.1:{self.port}/"
+
+
+def serve(page: str, port: int = 0, *, open_browser: bool = False) -> int:
+    """Serve the page until interrupted."""
+    with Server(page, port) as server:
+        print(f"{server.address}  (this machine only; Ctrl-C ends it)", flush=True)
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+    return 0

@@ -1,0 +1,225 @@
+// The whole: state in, controls, picture, words, table and story kept in step with it.
+
+import { makeChart } from "./chart.js";
+import { makeControls } from "./controls.js";
+import { download, h, setText } from "./dom.js";
+import { copyText, figure, saveSvg, toPng } from "./files.js";
+import { makePanel } from "./panel.js";
+import { shortName } from "./plot.js";
+import { saySource, sayVerdict } from "./say.js";
+import { startOf } from "./state.js";
+import { makeStory } from "./story.js";
+import { makeTable, operatorRows, pointRows, rowsOf, toCsv } from "./table.js";
+import { count, digits, percent, seconds, si } from "./units.js";
+import { makeViews } from "./view.js";
+
+export const PRESETS = [
+  { key: "textbook", set: { model: "llama-3.1-8b", machines: ["h100-sxm"], phase: "decode", batch: 1, context: 1, prompt: 2048 } },
+  { key: "honest", set: { model: "llama-3.1-8b", machines: ["h100-sxm"], phase: "decode", batch: 1, context: 2048, prompt: 2048 } },
+  { key: "server", set: { model: "llama-3.1-70b", machines: ["h200-sxm"], phase: "decode", batch: 64, context: 4096, weights: "fp8" } },
+  { key: "experts", set: { model: "qwen3-30b-a3b", machines: ["h100-sxm"], phase: "decode", batch: 16, context: 2048, operators: true } },
+  { key: "latent", set: { model: "deepseek-v3", machines: ["h200-sxm"], phase: "decode", batch: 64, context: 8192 } },
+  { key: "desk", set: { model: "qwen3-8b", machines: ["rtx-4090"], phase: "decode", batch: 1, context: 4096, weights: "int4:128" } },
+  { key: "machines", set: { model: "llama-3.1-8b", machines: ["h100-sxm", "a100-80gb-sxm", "mi300x"], phase: "decode", batch: 16, context: 2048 } },
+];
+const PLAIN = { weights: "", kv: "", compute: "", ceilings: "", operators: false, story: 0, drafted: 4 };
+
+// Builds the app into `root`. options: {state, onChange(state, commit), compact}.
+// → {set, state, view, redraw, addPoints, say}
+export function mount(root, data, t, options) {
+  let state = { ...startOf(data), ...options.state };
+  let points = options.points ?? [];
+  let view = null;
+  let waiting = 0;
+  const viewOf = makeViews(data);
+
+  const set = (change, commit = true) => {
+    const patch = typeof change === "function" ? change(state) : change;
+    state = { ...state, ...patch };
+    if (!waiting) waiting = requestAnimationFrame(render);
+    options.onChange?.(state, commit);
+  };
+
+  const chart = makeChart();
+  const controls = makeControls(data, t, set);
+  const panel = makePanel(data, t, set);
+  const table = makeTable(t);
+  const story = makeStory(data, t, set);
+  const message = h("p", { class: "message", role: "status" });
+  const title = h("h2", { class: "title" });
+  const button = (key, onclick) => h("button", { type: "button", onclick }, t(key));
+
+  const usable = (preset) =>
+    data.models.some((m) => m.id === preset.set.model) &&
+    preset.set.machines.every((id) => data.machines.some((m) => m.id === id));
+  const presets = h(
+    "nav",
+    { class: "presets", "aria-label": t("ui.presets") },
+    story.steps > 0 ? h("button", { type: "button", class: "primary", onclick: story.start }, t("story.start")) : null,
+    ...PRESETS.filter(usable).map((preset) =>
+      h("button", { type: "button", onclick: () => set({ ...PLAIN, ...preset.set }) }, t(`preset.${preset.key}`)),
+    ),
+  );
+  const tools = h(
+    "p",
+    { class: "buttons" },
+    button("ui.svg", () => saveSvg(picture(), fileName())),
+    button("ui.png", async () => download(`${fileName()}.png`, await toPng(picture()), "image/png")),
+    options.compact ? null : button("ui.link", () => tell(copyText(location.href), "ui.copied")),
+  );
+  table.buttons.append(
+    button("table.copy", () => tell(copyText(tsv(rowsOf(view, t))), "ui.copied")),
+    button("table.csv", () => download(`${fileName()}.csv`, "\ufeff" + toCsv(allRows()), "text/csv")),
+  );
+  const foot = h("p", { class: "sources" });
+
+  root.classList.add("app");
+  root.replaceChildren(
+    options.compact ? "" : presets,
+    controls.top,
+    h(
+      "div",
+      { class: "stage" },
+      story.element,
+      h(
+        "div",
+        { class: "picture" },
+        title,
+        chart.element,
+        h("div", { class: "under" }, controls.toggle, tools),
+        controls.sliders,
+        message,
+        foot,
+      ),
+      panel.element,
+    ),
+    table.element,
+  );
+
+  table.element.addEventListener("toggle", () => view && table.update(view));
+  panel.onOpen(() => view && panel.explain(view.main));
+  new ResizeObserver(() => chart.resize()).observe(chart.element);
+
+  function render() {
+    waiting = 0;
+    const next = viewOf(state, points, t);
+    if (!next) {
+      setText(message, t("note.no-ceilings", { machine: state.machines.join(", ") }));
+      return;
+    }
+    view = next;
+    setText(title, heading());
+    chart.update(view, t);
+    controls.update(state, view);
+    panel.update(view);
+    table.update(view);
+    story.update(state, storyValues());
+    setText(foot, sourceLines().join(" · "));
+  }
+
+  function heading() {
+    const { c } = view.main;
+    const machines = view.list.map((s) => shortName(s.c.machine.name)).join(" / ");
+    return t("ui.heading", {
+      model: view.model.name,
+      machine: machines,
+      formats: formatNames(c),
+    });
+  }
+
+  const formatNames = (c) => {
+    const weights = c.chosen?.name ?? c.model.scheme;
+    const kv = c.cache.name;
+    return weights === kv ? weights : t("title.kv", { weights, kv });
+  };
+
+  function sourceLines() {
+    const found = new Set();
+    for (const { c, used } of view.list) {
+      for (const figure of [c.roof.bandwidth, ...used.map((precision) => c.roof.compute[precision])]) {
+        const source = data.sources[figure.source];
+        if (source) found.add([source.title, figure.date ?? source.date].filter(Boolean).join(", "));
+      }
+    }
+    const { source } = view.model;
+    if (source?.title) found.add([source.title, source.date].filter(Boolean).join(", "));
+    return [t("ui.sources", { sources: [...found].join(t.semicolon) })];
+  }
+
+  // The numbers that the story speaks of, as they are now.
+  function storyValues() {
+    const { c, b, climbed, f } = view.main;
+    const first = view.list[0];
+    return {
+      model: view.model.name,
+      machine: c.machine.name,
+      peak: si(first.ridge.y, "FLOP/s"),
+      bandwidth: si(c.bandwidth, "B/s"),
+      ridge: digits(first.ridge.x),
+      intensity: digits(b.intensity),
+      prefill: digits(first.prefill.x),
+      prompt: count(state.prompt),
+      batch: count(state.batch),
+      context: count(state.context),
+      speed: digits(b.tokens_per_s),
+      time: seconds(b.overlapped_s),
+      weights: si(b.weights, "B"),
+      kv: si(b.kv, "B"),
+      flops: si(b.flops, "FLOP"),
+      fraction: percent(b.compute_s / b.overlapped_s),
+      naive: digits(first.path[0].x * state.batch),
+      limit: climbed.limit === null ? "∞" : digits(climbed.limit),
+      fits: f.most === null ? "?" : count(f.most),
+      memory: f.memory === null ? "?" : si(f.memory, "B"),
+      resident: si(f.weights, "B"),
+      each: si(f.kv, "B"),
+      outweighs: climbed.kv_outweighs === null ? "∞" : count(climbed.kv_outweighs),
+    };
+  }
+
+  const fileName = () =>
+    `roofline-${state.model}-${state.machines.join("-")}`.replace(/[^\w.-]+/g, "_").slice(0, 100);
+
+  function picture() {
+    const [name, because] = sayVerdict(view.main.b, t);
+    const step = t(`phase.${state.phase}.name`);
+    const { c } = view.main;
+    const roof = saySource(c.roof.bandwidth, "why.bandwidth", "B/s", data.sources, t);
+    const peaks = [...new Set(Object.values(c.used))].map((precision) =>
+      saySource(c.roof.compute[precision], "why.peak", "FLOP/s", data.sources, t, { precision }),
+    );
+    const address = location.protocol.startsWith("http") ? ` · ${location.href}` : "";
+    return figure(chart, {
+      title: heading(),
+      sub: `${step} · ${t("plot.batch", { batch: count(state.batch) })} · ${t("ui.tokens", { count: count(state.context) })} · ${name}${t("ui.colon")}${because}`,
+      feet: [...peaks, roof, ...sourceLines(), `roofline ${data.version} · ${today()}${address}`],
+    });
+  }
+
+  const today = () => new Date().toISOString().slice(0, 10);
+  const allRows = () => [rowsOf(view, t), operatorRows(view, t), pointRows(view, t)];
+  const tsv = ({ head, rows }) => [head, ...rows.map((r) => r.map((c) => c[0]))].map((r) => r.join("\t")).join("\n");
+
+  async function tell(done, key) {
+    setText(message, (await done) ? t(key) : t("ui.failed"));
+  }
+
+  render();
+  return {
+    set,
+    get state() {
+      return state;
+    },
+    get view() {
+      return view;
+    },
+    say: (text) => setText(message, text),
+    redraw: () => chart.redraw(),
+    refresh: render,
+    addPoints(more) {
+      points = [...points, ...more];
+      render();
+      return { shown: view.points.length, hidden: view.hiddenPoints };
+    },
+  };
+}

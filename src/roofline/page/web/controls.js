@@ -1,0 +1,197 @@
+// What the reader sets: selects, sliders over powers of two, numbers typed.
+
+import { h, setAttribute, setText } from "./dom.js";
+import { shortName } from "./plot.js";
+import { MOST, MOST_MACHINES, PHASES, wholeNumber } from "./state.js";
+import { count } from "./units.js";
+
+let serial = 0;
+
+function labelled(text, control, more = {}) {
+  control.id ||= `control${(serial += 1)}`;
+  return h("div", { class: "field", ...more }, h("label", { for: control.id }, text), control);
+}
+
+function choice(options, onpick) {
+  const select = h("select", { onchange: () => onpick(select.value) });
+  fill(select, options);
+  return select;
+}
+
+function fill(select, options) {
+  const key = JSON.stringify(options);
+  if (select.dataset.options === key) return;
+  select.dataset.options = key;
+  select.replaceChildren(...options.map(([value, text]) => h("option", { value }, text)));
+}
+
+// A slider over powers of two with a box for any number beside it.
+function powerSlider(name, largest, t, set) {
+  const range = h("input", { type: "range", min: 0, max: largest, step: 1 });
+  const box = h("input", { type: "text", inputmode: "numeric", autocomplete: "off", size: 8 });
+  range.id = `control${(serial += 1)}`;
+  const hint = h("span", { class: "hint", id: `${range.id}-hint` }, t(`ui.${name}.hint`));
+  range.setAttribute("aria-describedby", hint.id);
+  box.setAttribute("aria-label", t("ui.type", { what: t(`ui.${name}`) }));
+  range.addEventListener("input", () => set({ [name]: 2 ** Number(range.value) }, false));
+  range.addEventListener("change", () => set({ [name]: 2 ** Number(range.value) }, true));
+  const typed = () => {
+    const value = wholeNumber(box.value, name);
+    box.setAttribute("aria-invalid", String(value === null));
+    if (value !== null) set({ [name]: value }, true);
+  };
+  box.addEventListener("change", typed);
+  box.addEventListener("keydown", (event) => event.key === "Enter" && typed());
+  const label = h("label", { for: range.id }, t(`ui.${name}`));
+  const element = h("div", { class: "slider", "data-name": name }, label, hint, range, box);
+  const update = (value, text) => {
+    const power = String(Math.min(Math.round(Math.log2(value)), Number(range.max)));
+    if (range.value !== power) range.value = power;
+    range.style.setProperty("--at", `${(100 * Number(power)) / Number(range.max)}%`);
+    if (box !== box.getRootNode().activeElement || wholeNumber(box.value, name) !== value) {
+      box.value = count(value);
+    }
+    box.setAttribute("aria-invalid", "false");
+    setAttribute(range, "aria-valuetext", text);
+  };
+  const stretch = (to) => {
+    if (range.max !== String(to)) range.max = String(to);
+  };
+  return { element, update, stretch };
+}
+
+// → {top, sliders, update(state, view)}; set(patch, commit) is called on every change.
+export function makeControls(data, t, set) {
+  const model = choice([], (id) => set({ model: id }, true));
+  const machine = choice([], (id) => set((s) => ({ machines: [id, ...s.machines.slice(1).filter((x) => x !== id)] }), true));
+  const compare = choice([], (id) => {
+    compare.value = "";
+    set((s) => ({ machines: [...s.machines, id].slice(0, MOST_MACHINES) }), true);
+  });
+  const chips = h("ul", { class: "chips" });
+  const phases = h("div", { class: "segments", role: "radiogroup", "aria-label": t("ui.phase") });
+  const name = `phase${(serial += 1)}`;
+  for (const phase of PHASES) {
+    const radio = h("input", { type: "radio", name, value: phase, onchange: () => set({ phase }, true) });
+    phases.append(h("label", {}, radio, h("span", {}, t(`phase.${phase}.name`))));
+  }
+  const format = (kind) =>
+    choice(
+      [["", t(`ui.${kind}.own`)], ...data.choices[kind].map((one) => [one, one])],
+      (value) => set({ [kind]: value }, true),
+    );
+  const [weights, kv, compute] = ["weights", "kv", "compute"].map(format);
+  const ceilings = choice(
+    [["", t("ui.ceilings.own")], ["datasheet", t("ceilings.datasheet")], ["measured", t("ceilings.measured")]],
+    (value) => set({ ceilings: value }, true),
+  );
+  const dots = h("input", { type: "checkbox", onchange: () => set({ operators: dots.checked }, true) });
+  const drafted = h("input", { type: "number", min: 1, max: MOST.drafted });
+  drafted.addEventListener("change", () => {
+    const value = wholeNumber(drafted.value, "drafted");
+    if (value !== null) set({ drafted: value }, true);
+  });
+  const draftedField = labelled(t("ui.drafted"), drafted, { class: "field narrow" });
+
+  const more = h(
+    "details",
+    { class: "more" },
+    h("summary", {}, t("ui.formats")),
+    h(
+      "div",
+      { class: "fields" },
+      labelled(t("ui.weights"), weights),
+      labelled(t("ui.kv"), kv),
+      labelled(t("ui.compute"), compute),
+      labelled(t("ui.ceilings"), ceilings),
+      labelled(t("ui.compare"), compare),
+    ),
+  );
+  const top = h(
+    "section",
+    { class: "controls", "aria-label": t("ui.controls") },
+    h(
+      "div",
+      { class: "fields" },
+      labelled(t("ui.model"), model),
+      labelled(t("ui.machine"), machine),
+      h("div", { class: "field" }, h("span", { class: "caption", "aria-hidden": "true" }, t("ui.phase")), phases),
+      draftedField,
+    ),
+    chips,
+    more,
+  );
+  const sliders = {
+    batch: powerSlider("batch", 12, t, set),
+    context: powerSlider("context", 17, t, set),
+    prompt: powerSlider("prompt", 17, t, set),
+  };
+  const toggle = h("label", { class: "toggle" }, dots, h("span", {}, t("ui.operators")));
+  const bottom = h(
+    "section",
+    { class: "sliders", "aria-label": t("ui.sliders") },
+    ...Object.values(sliders).map((s) => s.element),
+  );
+
+  function updateChips(state) {
+    const byId = (id) => data.machines.find((m) => m.id === id);
+    const key = state.machines.join();
+    if (chips.dataset.key === key) return;
+    chips.dataset.key = key;
+    chips.hidden = state.machines.length < 2;
+    chips.replaceChildren(
+      ...state.machines.map((id, i) => {
+        const text = shortName(byId(id).name);
+        const remove = h(
+          "button",
+          {
+            type: "button",
+            "aria-label": t("ui.remove", { machine: text }),
+            onclick: () => set((s) => ({ machines: s.machines.filter((x) => x !== id) }), true),
+          },
+          "×",
+        );
+        return h("li", { class: `chip s${i}` }, h("span", {}, text), i > 0 ? remove : null);
+      }),
+    );
+  }
+
+  return {
+    top,
+    toggle,
+    sliders: bottom,
+    update(state, view) {
+      fill(model, data.models.map((m) => [m.id, m.name]));
+      fill(machine, data.machines.map((m) => [m.id, m.name]));
+      const free = data.machines.filter((m) => !state.machines.includes(m.id));
+      fill(compare, [["", t("ui.compare.none")], ...free.map((m) => [m.id, m.name])]);
+      compare.disabled = state.machines.length >= MOST_MACHINES;
+      model.value = state.model;
+      [machine.value] = state.machines;
+      weights.value = state.weights;
+      kv.value = state.kv;
+      compute.value = state.compute;
+      ceilings.value = state.ceilings;
+      dots.checked = state.operators;
+      for (const radio of phases.querySelectorAll("input")) radio.checked = radio.value === state.phase;
+      draftedField.hidden = state.phase !== "verify";
+      if (Number(drafted.value) !== state.drafted) drafted.value = state.drafted;
+      updateChips(state);
+      const longest = view.model.longest ?? 131072;
+      const powers = (least, value) => Math.max(least, Math.ceil(Math.log2(value)));
+      sliders.batch.stretch(powers(12, state.batch));
+      for (const one of ["context", "prompt"]) {
+        sliders[one].stretch(Math.min(24, powers(17, Math.max(longest, state[one]))));
+      }
+      const said = view.said;
+      sliders.batch.update(state.batch, t("ui.valuetext", { value: t("plot.batch", { batch: count(state.batch) }), said }));
+      for (const one of ["context", "prompt"]) {
+        const value = t("ui.tokens", { count: count(state[one]) });
+        sliders[one].update(state[one], t("ui.valuetext", { value, said }));
+      }
+    },
+    note(text) {
+      setText(chips, text);
+    },
+  };
+}

@@ -1,0 +1,59 @@
+// What hover and focus say about a mark: a title and a few numbers.
+
+import { count, digits, gain, percent, seconds, si } from "./units.js";
+
+const place = (p) => `${digits(p.x)} FLOP/byte · ${si(p.y, "FLOP/s")}`;
+
+function stepLines(p, phase, t) {
+  const b = p.bound;
+  const limited = b.memory_bound ? t("label.memory") : t("label.compute");
+  const peak = t("mark.peak", { fraction: percent(b.compute_s / b.overlapped_s) });
+  const speed = `${digits(b.tokens_per_s)} tokens/s · ${seconds(b.overlapped_s)}`;
+  return [place(p), `${limited} · ${peak}`, speed];
+}
+
+// kind: here, tick, full, prefill, limit, ridge, ghost, dot or point. → lines of text.
+export function sayMark(kind, s, p, state, t) {
+  const machine = s.c.machine.name;
+  const titled = (title, ...lines) => [`${title} · ${machine}`, ...lines];
+  if (kind === "ridge") {
+    return titled(t("chart.ridge", { ridge: digits(p.x) }), t("mark.ridge", { precision: s.used.join(" + ") }));
+  }
+  if (kind === "limit") {
+    return titled(t("chart.limit", { limit: digits(p.x) }), place(p));
+  }
+  if (kind === "ghost") {
+    return titled(t("chart.ghost", { n: p.batch }), t("mark.ghost"), place(p));
+  }
+  if (kind === "dot") {
+    const bounded = p.bound === "memory" ? t("label.memory") : t("label.compute");
+    return [
+      p.count > 1 ? `${p.name} ×${p.count}` : p.name,
+      `${digits(p.x)} FLOP/byte · ${bounded} (${p.compute})`,
+      `${seconds(p.seconds)} · ${t("mark.share", { share: percent(p.share) })}`,
+    ];
+  }
+  if (kind === "prefill") {
+    return titled(t("chart.prefill", { prompt: count(p.prompt) }), ...stepLines(p, "prefill", t));
+  }
+  if (kind === "full") {
+    return titled(t("chart.full", { batch: count(p.batch) }), ...stepLines(p, "", t));
+  }
+  const title = t(kind === "here" ? "chart.you" : "plot.batch", { batch: count(p.batch) });
+  return titled(title, ...stepLines(p, state.phase, t));
+}
+
+// A measured point: what ran, where it lies, how much of its roof it reaches.
+export function sayPoint(p, t) {
+  const what = [p.engine, p.model, p.machine].filter(Boolean).join(" · ");
+  const step = t("mark.step", { batch: digits(p.batch), context: digits(p.context) });
+  const reached = t(p.exact ? "mark.roof" : "mark.roof.least", { share: percent(p.share) });
+  const over = p.share > 1.02 ? [`${t("label.suspect")} (${gain(p.share)})`] : [];
+  return [
+    what || t("mark.point"),
+    `${t.has(`phase.${p.phase}.name`) ? t(`phase.${p.phase}.name`) : p.phase} · ${step}`,
+    `${place(p)} · ${seconds(p.step_s)}`,
+    reached,
+    ...over,
+  ];
+}

@@ -1,0 +1,149 @@
+// The words beside the picture: verdict, numbers that unfold to their formulas, levers.
+
+import { valueOf } from "./bound.js";
+import { h, setAttribute, setText } from "./dom.js";
+import {
+  sayCapacity, sayClimb, sayLever, sayRoom, sayShares, saySource, saySpeed, sayVerdict, sayWhy,
+} from "./say.js";
+import { digits, percent } from "./units.js";
+
+const NUMBERS = ["intensity", "ridge", "speed", "climb", "fit"];
+const PARTS = ["weights", "kv", "state", "compute"];
+
+// What choosing a lever sets.
+function setting({ code, values }) {
+  if (code === "weights" || code === "compute") return { weights: values.to };
+  if (code === "kv") return { kv: values.to };
+  if (code === "batch") return { batch: values.batch };
+  if (code === "speculate") return { phase: "verify", drafted: values.drafted };
+  return null;
+}
+
+export function makePanel(data, t, set) {
+  const name = h("span");
+  const pair = h("span", { class: "pair", lang: "en" });
+  const label = h("p", { class: "verdict" }, name, pair);
+  const numbers = h("p", { class: "because" });
+  const over = h("p", { class: "over", role: "note" });
+  const rows = Object.fromEntries(
+    NUMBERS.map((name) => {
+      const value = h("span", { class: "value" });
+      const why = h("div", { class: "why" });
+      const summary = h("summary", {}, h("span", { class: "name" }, t(`panel.${name}`)), value);
+      return [name, { value, why, element: h("details", { class: "number" }, summary, why) }];
+    }),
+  );
+  const bar = h("div", { class: "shares", role: "img" });
+  const pieces = Object.fromEntries(PARTS.map((p) => [p, bar.appendChild(h("i", { class: `share ${p}` }))]));
+  const legend = h("p", { class: "legend" });
+  const levers = h("ul", { class: "levers" });
+  const notes = h("ul", { class: "notes" });
+  const notesBox = h("details", { class: "number" }, h("summary", {}, h("span", { class: "name" }, t("panel.notes"))), notes);
+  const element = h(
+    "section",
+    { class: "panel", "aria-label": t("panel.title") },
+    h("div", { class: "head", "aria-live": "polite" }, label, numbers, over),
+    ...NUMBERS.map((name) => rows[name].element),
+    h("h3", {}, t("panel.shares")),
+    bar,
+    legend,
+    h("h3", {}, t("panel.levers")),
+    levers,
+    notesBox,
+  );
+
+  function sentences(box, list) {
+    while (box.children.length > list.length) box.lastChild.remove();
+    while (box.children.length < list.length) box.append(h(box.tagName === "UL" ? "li" : "p"));
+    list.forEach((text, i) => setText(box.children[i], text));
+  }
+
+  function sourcesOf(c) {
+    const sources = data.sources;
+    const peaks = [...new Set(Object.values(c.used))].map((precision) =>
+      saySource(c.roof.compute[precision], "why.peak", "FLOP/s", sources, t, { precision }),
+    );
+    const bandwidth = saySource(c.roof.bandwidth, "why.bandwidth", "B/s", sources, t);
+    const memory = c.machine.memory?.usable ?? c.machine.memory?.capacity;
+    return {
+      ridge: [...peaks, bandwidth],
+      intensity: [
+        t("why.model", { source: [c.model.source.title, c.model.source.date].filter(Boolean).join(", ") }),
+        t("why.convention"),
+      ],
+      fit: memory ? [saySource(figureOf(memory), "why.memory", "B", sources, t)] : [],
+    };
+  }
+
+  const figureOf = (f) => ({ kind: "datasheet", ...(typeof f === "object" ? f : {}), value: valueOf(f) });
+
+  function updateLevers(list, machine, state) {
+    const key = JSON.stringify([list, machine]);
+    if (levers.dataset.key === key) return;
+    levers.dataset.key = key;
+    const said = list.map((lever) => [sayLever(lever, machine, t), setting(lever), lever.gain]);
+    while (levers.children.length > said.length) levers.lastChild.remove();
+    while (levers.children.length < said.length) levers.append(h("li"));
+    said.forEach(([text, patch], i) => {
+      const item = levers.children[i];
+      let inner = item.firstElementChild;
+      const tag = patch ? "BUTTON" : "SPAN";
+      if (inner?.tagName !== tag) {
+        inner = h(tag.toLowerCase(), patch ? { type: "button" } : {});
+        item.replaceChildren(inner);
+      }
+      inner.onclick = patch ? () => set(patch, true) : null;
+      setText(inner, text);
+    });
+    if (!said.length) sentences(levers, [t("lever.none")]);
+  }
+
+  return {
+    element,
+    update({ main, state }) {
+      const { c, groups, b, climbed, f, verdict, levers: list, notes: more } = main;
+      const [said, because] = sayVerdict(b, t);
+      setText(name, said);
+      setText(pair, t(b.memory_bound ? "panel.pair.memory" : "panel.pair.compute"));
+      setAttribute(label, "data-code", verdict.code);
+      setText(numbers, because);
+      const full = verdict.code === "capacity";
+      over.hidden = !full;
+      setText(over, full ? sayCapacity(f, state.batch, t) : "");
+      setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
+      setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
+      setText(rows.speed.value, saySpeed(b, state.phase, t));
+      setText(rows.climb.value, sayClimb(c, groups, climbed, t));
+      setText(rows.fit.value, sayRoom(state.phase, climbed, f, c.machine.name, t));
+      if (NUMBERS.some((one) => rows[one].element.open)) this.explain(main);
+      setAttribute(bar, "aria-label", sayShares(b, t));
+      for (const part of PARTS) {
+        const share = b.shares[part];
+        pieces[part].style.flexGrow = String(Math.round(share * 1000) / 1000);
+        pieces[part].hidden = share < 0.0005;
+      }
+      const parts = PARTS.filter((part) => b.shares[part] >= 0.0005);
+      while (legend.children.length > parts.length) legend.lastChild.remove();
+      while (legend.children.length < parts.length) legend.append(h("span", {}, h("i"), h("span")));
+      parts.forEach((part, i) => {
+        const [swatch, text] = legend.children[i].children;
+        setAttribute(swatch, "class", `share ${part}`);
+        setText(text, `${t(`part.${part}`)} ${percent(b.shares[part])}`);
+      });
+      updateLevers(list, c.machine.name, state);
+      sentences(notes, more);
+      notesBox.hidden = more.length === 0;
+    },
+    // The formulas: only while one can be seen.
+    explain(main) {
+      const why = sayWhy(main, t);
+      const sources = sourcesOf(main.c);
+      for (const name of NUMBERS) {
+        if (rows[name].element.open) sentences(rows[name].why, [...why[name], ...(sources[name] ?? [])]);
+      }
+    },
+    onOpen(listener) {
+      for (const name of NUMBERS) rows[name].element.addEventListener("toggle", listener);
+    },
+  };
+}

@@ -1,0 +1,77 @@
+// Labels that never overlap: each is tried around its point, nearest first, and takes the place
+// that touches no other text and crosses the fewest lines. One without a place is left out
+// (its words are in the table), so the order of the labels is their importance.
+
+const AROUND = {
+  e: [1, 0],
+  ne: [1, -1],
+  n: [0, -1],
+  nw: [-1, -1],
+  w: [-1, 0],
+  sw: [-1, 1],
+  s: [0, 1],
+  se: [1, 1],
+};
+const STEPS = [0, 12, 26, 44];
+
+const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+
+// Whether a line from [x0, y0] to [x1, y1] passes through a box (Liang and Barsky).
+function crosses([ax, ay, bx, by], box) {
+  let [from, to] = [0, 1];
+  for (const [p, q0, q1] of [
+    [bx - ax, box.x0 - ax, box.x1 - ax],
+    [by - ay, box.y0 - ay, box.y1 - ay],
+  ]) {
+    if (p === 0) {
+      if (q0 > 0 || q1 < 0) return false;
+    } else {
+      const [near, far] = p > 0 ? [q0 / p, q1 / p] : [q1 / p, q0 / p];
+      from = Math.max(from, near);
+      to = Math.min(to, far);
+      if (from > to) return false;
+    }
+  }
+  return true;
+}
+
+// labels: [{key, spots: [[x, y, dirs], …], gap, reach, texts: [{text, width}], height}], important
+// ones first; reach: how many distances are tried. area: {x0, y0, x1, y1} to stay in. boxes: places taken. lines: [[x0, y0, x1, y1, weight]].
+// → [{label, text, x, y, far, x0, y0, x1, y1}], one per label that found a place.
+export function place(labels, area, boxes, lines) {
+  const taken = [...boxes];
+  const placed = [];
+  for (const label of labels) {
+    let best = null;
+    label.texts.forEach((option, shorter) => {
+      if (best && best.cost < 30) return;
+      label.spots.forEach(([x, y, dirs], k) => {
+        for (const [i, more] of STEPS.slice(0, label.reach ?? 4).entries()) {
+          for (const [j, name] of dirs.entries()) {
+            const cost = 40 * shorter + 10 * i + 3 * k + j;
+            if (best && cost >= best.cost) continue;
+            const box = boxAt(x, y, label.height, option.width, AROUND[name], label.gap + more);
+            const inside =
+              box.x0 >= area.x0 && box.x1 <= area.x1 && box.y0 >= area.y0 && box.y1 <= area.y1;
+            if (!inside || taken.some((other) => overlap(box, other))) continue;
+            const total = lines.reduce((n, line) => n + (crosses(line, box) ? line[4] : 0), cost);
+            if (!best || total < best.cost) best = { cost: total, box, text: option.text, x, y, far: i > 1 };
+          }
+        }
+      });
+    });
+    if (best) {
+      taken.push(best.box);
+      const { box, text, x, y, far } = best;
+      placed.push({ label, text, x, y, far, ...box });
+    }
+  }
+  return placed;
+}
+
+function boxAt(x, y, height, width, [dx, dy], gap) {
+  const reach = dx && dy ? gap * 0.75 : gap;
+  const x0 = dx === 0 ? x - width / 2 : dx > 0 ? x + reach : x - reach - width;
+  const y0 = dy === 0 ? y - height / 2 : dy > 0 ? y + reach : y - reach - height;
+  return { x0, y0, x1: x0 + width, y1: y0 + height };
+}

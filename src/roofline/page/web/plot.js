@@ -1,0 +1,336 @@
+// The picture as nodes: [key, tag, attributes, text], in layers, and the marks one can point at.
+
+import { sayMark } from "./marks.js";
+import { place } from "./place.js";
+import { logScale, ticksOf } from "./scale.js";
+import { count, digits, si, tick } from "./units.js";
+
+const LINE = 15;
+const round = (v) => Math.round(v * 10) / 10;
+const lineTo = (points) => "M" + points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L");
+
+export const shortName = (name) =>
+  name.replace(/^(NVIDIA|AMD|Intel|Apple|Google|AWS|Huawei)\s+(GeForce\s+|Instinct\s+)?/, "");
+
+// view: {list, dots, points, domain, state}; size: {width, height}; ruler: text → pixels.
+export function plot(view, size, t, ruler) {
+  const { list, domain } = view;
+  const narrow = size.width < 520;
+  const area = {
+    x0: narrow ? 42 : 52,
+    y0: 24,
+    x1: size.width - (narrow ? 8 : 14),
+    y1: size.height - 40,
+  };
+  const X = logScale(domain.x, [area.x0, area.x1]);
+  const Y = logScale(domain.y, [area.y1, area.y0]);
+  const out = {
+    area,
+    X,
+    Y,
+    narrow,
+    several: list.length > 1,
+    nodes: { grid: [], roofs: [], paths: [], dots: [], marks: [] },
+    lines: [],
+    boxes: [],
+    labels: [],
+    marks: [],
+  };
+  drawAxes(out, size, domain, t, ruler);
+  const at = { out, t, ruler, view };
+  // What matters most is labelled first.
+  list.forEach((s, i) => drawClimb({ ...at, s, i }));
+  list.forEach((s, i) => drawRoofs({ ...at, s, i }));
+  drawDots(at);
+  const placed = place(
+    out.labels.sort((one, other) => one.rank - other.rank),
+    area,
+    out.boxes,
+    out.lines,
+  );
+  out.nodes.labels = placed.flatMap((p) => labelNodes(p));
+  out.placed = placed;
+  return out;
+}
+
+function drawAxes(out, size, domain, t, ruler) {
+  const { area, X, Y, nodes } = out;
+  for (const v of ticksOf(domain.x)) {
+    const x = round(X(v));
+    nodes.grid.push([`gx${v}`, "path", { class: "grid", d: `M${x} ${area.y0}V${area.y1}` }]);
+    const text = tick(v, false);
+    const half = ruler(text) / 2;
+    const at = Math.min(Math.max(x, area.x0 - 20 + half), size.width - 2 - half);
+    const place = { class: "tick", x: round(at), y: area.y1 + 17, "text-anchor": "middle" };
+    nodes.grid.push([`tx${v}`, "text", place, text]);
+  }
+  for (const v of ticksOf(domain.y)) {
+    const y = round(Y(v));
+    nodes.grid.push([`gy${v}`, "path", { class: "grid", d: `M${area.x0} ${y}H${area.x1}` }]);
+    const place = { class: "tick", x: area.x0 - 6, y: y + 4, "text-anchor": "end" };
+    nodes.grid.push([`ty${v}`, "text", place, tick(v, true)]);
+  }
+  const axis = `M${area.x0} ${area.y0}V${area.y1}H${area.x1}`;
+  nodes.grid.push(["axis", "path", { class: "axis", d: axis }]);
+  const y = { class: "title", x: 2, y: 13 };
+  nodes.grid.push(["y", "text", y, t(out.narrow ? "plot.y.short" : "chart.y")]);
+  const x = { class: "title", x: area.x1, y: size.height - 6, "text-anchor": "end" };
+  nodes.grid.push(["x", "text", x, t(out.narrow ? "plot.x.short" : "plot.x")]);
+}
+
+// A line through points in pixels, and what labels should keep off.
+// A label that crosses it pays `weight`.
+function line(out, layerName, key, points, attributes, weight) {
+  out.nodes[layerName].push([key, "path", { d: lineTo(points), ...attributes }]);
+  for (let i = 1; i < points.length; i += 1) {
+    out.lines.push([...points[i - 1], ...points[i], weight]);
+  }
+}
+
+function mark(out, entry) {
+  out.marks.push(entry);
+}
+
+// A text at the first of its spots ([x, y, directions]) that is free; `texts` from long to short.
+function label(out, ruler, rank, key, gap, spots, texts, className = "", reach = 4) {
+  const bold = className.includes("strong") ? 1.08 : 1;
+  const few = out.narrow ? [texts].flat().slice(-1) : [texts].flat();
+  const options = few.map((text) => ({ text, width: ruler(text) * bold + 4 }));
+  out.labels.push({ rank, key, spots, gap, reach, texts: options, height: LINE, className });
+}
+
+function labelNodes(p) {
+  const { label: of } = p;
+  const attributes = { class: `label ${of.className}`, x: round(p.x0 + 2), y: round(p.y1 - 4) };
+  const nodes = [[of.key, "text", attributes, p.text]];
+  if (p.far) {
+    // A label that had to go far keeps a thin line to its point.
+    const x = Math.min(Math.max(p.x, p.x0), p.x1);
+    const y = p.y < p.y0 ? p.y0 : p.y > p.y1 ? p.y1 : (p.y0 + p.y1) / 2;
+    const d = lineTo([
+      [p.x, p.y],
+      [x, y],
+    ]);
+    nodes.push([`${of.key}-leader`, "path", { class: `leader ${of.className}`, d }]);
+  }
+  return nodes;
+}
+
+function drawRoofs({ out, t, ruler, s, i, view }) {
+  const { X, Y, area } = out;
+  const { low, high } = X;
+  const name = out.several ? `${shortName(s.c.machine.name)} ` : "";
+  for (const roof of s.roofs) {
+    const measured = roof.kind === "measured";
+    const bandwidth = roof.bandwidth ?? s.c.bandwidth;
+    const kind = t(`ceilings.${roof.kind}`);
+    const style = { class: `roof ${roof.kind} s${i}` };
+    const highest = Math.max(s.ridge.y, ...roof.peaks.map((peak) => peak.value));
+    const corner = (peak) => Math.min(Math.max(peak / bandwidth, low), high);
+    if (roof.bandwidth) {
+      const x = corner(highest);
+      const points = [[X(low), Y(bandwidth * low)], [X(x), Y(bandwidth * x)]];
+      line(out, "roofs", `slope${i}${roof.kind}`, points, style, 25);
+    }
+    roof.peaks.forEach(({ precision, value: peak }, n) => {
+      const x = corner(peak);
+      const [from, y] = [X(x), Y(peak)];
+      line(out, "roofs", `peak${i}${roof.kind}${n}`, [[from, y], [X(high), y]], style, 25);
+      if (out.several && (measured || n > 0)) return;
+      const value = si(peak, "FLOP/s");
+      const end = area.x1 + 3;
+      const [first, second] = measured ? ["s", "n"] : ["n", "s"];
+      const along = [0.8, 0.6, 0.4, 0.2].map((part) => [from + (end - from) * part, y, [first]]);
+      const spots = [[end, y, [`${first}w`]], ...along, [from, y, [`${first}e`]]];
+      // The other side only where no line of the other kind is near to be mistaken for it.
+      if (s.roofs.length === 1) spots.push([end, y, [`${second}w`]]);
+      const texts = out.several
+        ? [`${name}${value}`, value]
+        : [`${value} · ${precision} · ${kind}`, `${value} ${precision}`, value];
+      label(out, ruler, 13 + 0.1 * (i + n), `peak${i}${roof.kind}${n}`, 4, spots, texts, `s${i}`, 2);
+    });
+    if (roof.bandwidth && !out.several) {
+      const value = si(roof.bandwidth, "B/s");
+      const type = s.c.machine.memory?.type;
+      const texts = [`${value}${type ? ` ${type}` : ""} · ${kind}`, value];
+      const spots = [0.45, 0.6, 0.32, 0.75, 0.2].map((part) => {
+        const x = low * (corner(highest) / low) ** part;
+        return [X(x), Y(bandwidth * x), measured ? ["se", "e", "s"] : ["nw", "w", "n"]];
+      });
+      label(out, ruler, 31, `slope${i}${roof.kind}`, 6, spots, texts, `s${i}`, 3);
+    }
+  }
+  if (s.ridge.x < high) {
+    const x = round(X(s.ridge.x));
+    const drop = [[x, Y(s.ridge.y)], [x, area.y1]];
+    line(out, "roofs", `ridge${i}`, drop, { class: `ridge s${i}` }, 8);
+    const said = t("chart.ridge", { ridge: digits(s.ridge.x) });
+    const texts = out.several ? [digits(s.ridge.x)] : [said];
+    const spots = [[x, area.y1 - 11 - 17 * i, ["e", "w"]]];
+    label(out, ruler, i === 0 ? 11 : 25, `ridge${i}`, 5, spots, texts, `strong s${i}`);
+    mark(out, { kind: "ridge", s, i, x, y: Y(s.ridge.y), text: () => sayMark("ridge", s, s.ridge, view.state, t) });
+  }
+  if (!out.several && !out.narrow) drawOthers(out, ruler, s);
+}
+
+// Peaks in other precisions, faint.
+function drawOthers(out, ruler, s) {
+  const { X, Y, area } = out;
+  const { low, high } = X;
+  const top = Math.max(s.ridge.y, ...s.roofs.flatMap((roof) => roof.peaks.map((peak) => peak.value)));
+  for (const { value, names } of s.others) {
+    if (value > Y.high || value < Y.low) continue;
+    const ridge = Math.max(low, value / s.c.bandwidth);
+    if (ridge < high) {
+      const start = value > top ? [[X(top / s.c.bandwidth), Y(top)]] : [];
+      const points = [...start, [X(ridge), Y(value)], [X(high), Y(value)]];
+      line(out, "roofs", `other${value}`, points, { class: "roof faint" }, 4);
+    }
+    const texts = [`${names.join(", ")} ${si(value, "FLOP/s")}`, `${names[0]} ${si(value, "")}`];
+    const spots = [1, 0.7, 0.4].map((part) => [X(ridge) + (area.x1 + 2 - X(ridge)) * part, Y(value), ["nw", "sw"]]);
+    label(out, ruler, 60, `other${value}`, 3, spots, texts, "quiet", 1);
+  }
+}
+
+function drawClimb({ out, t, ruler, s, i, view }) {
+  const { X, Y, area, nodes } = out;
+  const { state } = view;
+  const within = (p) => p.x >= X.low * 0.999 && p.x <= X.high * 1.001;
+  const at = (p) => [X(p.x), Y(p.y)];
+  const one = i === 0;
+  const most = s.room.most ?? Infinity;
+
+  // The path: solid up to the batch that fits, thin from there to its end.
+  const kink = s.path.some((p) => p.x > s.ridge.x) ? [{ x: s.ridge.x, y: s.ridge.y }] : [];
+  const edge = s.full ? [s.full] : [];
+  const end = s.limit ? [s.limit] : [];
+  const all = [...s.path, ...kink, ...edge, ...end]
+    .filter((p) => !s.limit || p.x <= s.limit.x * 1.0000001)
+    .sort((a, b) => a.x - b.x);
+  const full = s.full?.x ?? (most === 0 ? 0 : Infinity);
+  const solid = all.filter((p) => p.x <= full).map(at);
+  const rest = all.filter((p) => p.x >= full).map(at);
+  if (solid.length > 1) line(out, "paths", `path${i}`, solid, { class: `path s${i}` }, 30);
+  if (rest.length > 1) line(out, "paths", `rest${i}`, rest, { class: `path rest s${i}` }, 30);
+
+  // The hollow end that no batch passes.
+  if (s.limit && within(s.limit)) {
+    const [x, y] = at(s.limit);
+    nodes.marks.push([`limit${i}`, "circle", { class: `hollow s${i}`, cx: round(x), cy: round(y), r: 6 }]);
+    out.boxes.push({ x0: x - 6, y0: y - 6, x1: x + 6, y1: y + 6 });
+    mark(out, { kind: "limit", s, i, x, y, text: () => sayMark("limit", s, s.limit, state, t) });
+    const limit = digits(s.limit.x);
+    if (one) {
+      const spots = [[x, y, ["se", "e", "nw", "n", "w", "ne", "s", "sw"]]];
+      const texts = [t("chart.limit", { limit }), t("plot.limit", { limit })];
+      label(out, ruler, 12, `limit${i}`, 9, spots, texts, `s${i}`);
+    }
+  }
+
+  // The wall where memory is full.
+  if (s.full && within(s.full) && most < 2 ** 20) {
+    const [x, y] = at(s.full);
+    line(out, "paths", `wall${i}`, [[x, y - 14], [x, area.y1]], { class: `wall s${i}` }, 20);
+    if (one) {
+      const box = { x: round(x), y: round(y), width: 9, height: round(area.y1 - y) };
+      nodes.paths.push(["hatch", "rect", { class: "hatch", ...box }]);
+      const texts = [t("chart.full", { batch: count(most) }), t("plot.full", { batch: count(most) })];
+      const spots = [0.42, 0.6, 0.25, 0.8].map((part) => [x, y + (area.y1 - y) * part, ["e", "w"]]);
+      label(out, ruler, 13, "full", 12, spots, texts);
+    }
+    mark(out, { kind: "full", s, i, x, y, text: () => sayMark("full", s, s.full, state, t) });
+  } else if (one && most === 0) {
+    const [x, y] = at(s.path[0]);
+    label(out, ruler, 13, "full", 16, [[x, y, ["se", "e", "ne", "n"]]], [t("plot.none")], `s${i}`);
+  }
+
+  // Ticks of the batch.
+  for (const p of s.ticks) {
+    if (!within(p)) continue;
+    const [x, y] = at(p);
+    const fits = p.batch <= most ? "" : " rest";
+    const place = { class: `stop s${i}${fits}`, cx: round(x), cy: round(y), r: one ? 4 : 3 };
+    nodes.marks.push([`tick${i}-${p.batch}`, "circle", place]);
+    out.boxes.push({ x0: x - 4, y0: y - 4, x1: x + 4, y1: y + 4 });
+    mark(out, { kind: "tick", s, i, x, y, text: () => sayMark("tick", s, p, state, t) });
+    if (one && p.batch !== state.batch) {
+      const texts = p.batch === 256 ? [t("plot.batch", { batch: 256 }), "256"] : String(p.batch);
+      const spots = [[x, y, ["se", "s", "e", "sw", "nw"]]];
+      label(out, ruler, 20 + (p.batch === 8 ? 3 : 0), `tick${p.batch}`, 7, spots, texts, `s${i}`);
+    }
+  }
+
+  if (!out.several) drawGhost({ out, t, ruler, s });
+  drawSpots({ out, t, ruler, s, i, state, within });
+}
+
+// Prefill, and the step itself: you are here.
+function drawSpots({ out, t, ruler, s, i, state, within }) {
+  const { X, Y, nodes } = out;
+  const name = out.several ? `${shortName(s.c.machine.name)} ` : "";
+  if (within(s.prefill)) {
+    const [x, y] = [X(s.prefill.x), Y(s.prefill.y)];
+    const d = `M${round(x)} ${round(y - 7)}l7 7l-7 7l-7 -7z`;
+    nodes.marks.push([`prefill${i}`, "path", { class: `prefill s${i}`, d }]);
+    out.boxes.push({ x0: x - 7, y0: y - 7, x1: x + 7, y1: y + 7 });
+    mark(out, { kind: "prefill", s, i, x, y, text: () => sayMark("prefill", s, s.prefill, state, t) });
+    if (i === 0) {
+      const prompt = count(state.prompt);
+      const texts = [t("chart.prefill", { prompt }), t("plot.prefill")];
+      const spots = [[x, y, ["s", "sw", "se", "n", "nw", "ne"]]];
+      label(out, ruler, 14, "prefill", 9, spots, texts, `s${i}`);
+    }
+  }
+  const [x, y] = [X(s.here.x), Y(s.here.y)];
+  const fits = s.room.most === null || state.batch <= s.room.most ? "" : " over";
+  nodes.marks.push([`halo${i}`, "circle", { class: `halo s${i}`, cx: round(x), cy: round(y), r: 11 }]);
+  nodes.marks.push([`here${i}`, "circle", { class: `here s${i}${fits}`, cx: round(x), cy: round(y), r: 5.5 }]);
+  out.boxes.push({ x0: x - 11, y0: y - 11, x1: x + 11, y1: y + 11 });
+  mark(out, { kind: "here", s, i, x, y, text: () => sayMark("here", s, s.here, state, t) });
+  const values = { batch: count(state.batch), name: shortName(s.c.machine.name) };
+  const texts = i === 0 && !out.several
+    ? [t(fits ? "plot.here.over" : "chart.you", values), t("plot.batch", values)]
+    : [name.trim()];
+  const spots = [[x, y, ["se", "e", "s", "ne", "n", "sw", "nw", "w"]]];
+  label(out, ruler, i, `here${i}`, 13, spots, texts, `strong s${i}`);
+}
+
+// What ×N would promise, if a batch read nothing but the weights: beside the roof, as a ghost.
+function drawGhost({ out, t, ruler, s }) {
+  const { X, Y } = out;
+  const lift = 12;
+  const shown = s.ghost.filter((p) => p.x <= X.high);
+  const points = shown.map((p) => [X(p.x), Y(p.y) - lift]);
+  const last = shown.at(-1);
+  if (shown.length < 2) return;
+  if (last.x > s.ridge.x) points.splice(-1, 0, [X(s.ridge.x), Y(s.ridge.y) - lift]);
+  points.sort((a, b) => a[0] - b[0]);
+  line(out, "paths", "ghost", points, { class: "ghost" }, 12);
+  for (const p of shown.slice(1)) {
+    const place = { class: "ghost", cx: round(X(p.x)), cy: round(Y(p.y) - lift), r: 2.5 };
+    out.nodes.marks.push([`ghost${p.batch}`, "circle", place]);
+  }
+  const text = t("chart.ghost", { n: last.batch });
+  const [x, y] = [X(last.x), Y(last.y) - lift];
+  label(out, ruler, 22, "ghost", 5, [[x, y, ["nw", "n", "w", "ne"]]], [text, t("plot.ghost.short")], "quiet");
+  mark(out, { kind: "ghost", s, i: 0, x, y, text: () => sayMark("ghost", s, last, null, t) });
+}
+
+function drawDots({ out, t, ruler, view }) {
+  const { X, Y, nodes } = out;
+  const s = view.list[0];
+  let labelled = 0;
+  view.dots.forEach((dot, n) => {
+    const [x, y] = [X(dot.x), Y(dot.y)];
+    const r = Math.max(3, Math.sqrt(dot.share) * 30);
+    const place = { class: "dot s0", cx: round(x), cy: round(y), r: round(r) };
+    nodes.dots.push([`dot${n}`, "circle", place]);
+    mark(out, { kind: "dot", s, i: 0, x, y, r, text: () => sayMark("dot", s, dot, view.state, t) });
+    const near = view.dots.slice(0, n).some((d) => Math.hypot(X(d.x) - x, Y(d.y) - y) < 5);
+    if (!near && labelled < 6 && dot.share > 0.004) {
+      labelled += 1;
+      const spots = [[x, y, ["se", "s", "e", "sw", "w", "nw", "n"]]];
+      label(out, ruler, 40 + n, `dot${n}`, r + 3, spots, dot.name, "dotname s0");
+    }
+  });
+}

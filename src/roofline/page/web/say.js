@@ -1,0 +1,168 @@
+// Sentences from codes and numbers, as roofline/answer.py and why.py say them.
+
+import { bound } from "./bound.js";
+import { digits, gain, percent, seconds, si } from "./units.js";
+
+// The verdict's label and its numbers.
+export function sayVerdict(b, t) {
+  const values = { intensity: digits(b.intensity), ridge: digits(b.ridge) };
+  return b.memory_bound
+    ? [
+        t("label.memory"),
+        t("say.intensity.memory", { ...values, fraction: percent(b.compute_s / b.overlapped_s) }),
+      ]
+    : [
+        t("label.compute"),
+        t("say.intensity.compute", { ...values, times: gain(b.compute_s / b.memory_s) }),
+      ];
+}
+
+export function sayCapacity(f, batch, t) {
+  return f.most ? t("say.capacity", { batch, max: f.most }) : sayRoomless(f, t);
+}
+
+function sayRoomless(f, t) {
+  const memory = f.memory ?? 0;
+  return t("say.climb.roomless", {
+    weights: si(f.weights, "B"),
+    sequence: si(f.kv + f.workspace, "B"),
+    room: si(memory * f.usable, "B"),
+    usable: percent(f.usable),
+    memory: si(memory, "B"),
+  });
+}
+
+export function saySpeed(b, phase, t) {
+  const key = { decode: "say.speed.decode", prefill: "say.speed.prefill" }[phase];
+  return t(key ?? "say.speed.step", {
+    speed: digits(b.tokens_per_s),
+    time: seconds(b.overlapped_s),
+  });
+}
+
+export function sayShares(b, t) {
+  return Object.entries(b.shares)
+    .filter(([, share]) => share >= 0.0005)
+    .sort((one, other) => other[1] - one[1])
+    .map(([name, share]) => t("say.share", { part: t(`part.${name}`), share: percent(share) }))
+    .join(t.list);
+}
+
+// What a growing batch does.
+export function sayClimb(c, groups, climbed, t) {
+  const limit = climbed.limit === null ? "" : digits(climbed.limit);
+  if (climbed.limit !== null && groups.length > 1) return t("say.climb.mixed", { limit });
+  if (climbed.crossing === null) {
+    const { new: count, past } = groups[0];
+    const one = bound(c, [{ batch: 1, new: count, past, all: false }]);
+    const own = one.kv + one.state;
+    return t(`say.climb.never.${climbed.reason}`, {
+      limit,
+      own: si(own, "B"),
+      flops: si(one.flops, "FLOP"),
+    });
+  }
+  if (climbed.crossing === 1) return t("say.climb.already", { limit });
+  const { crossing } = climbed;
+  if (climbed.limit === null) return t("say.climb.crosses.unbounded", { crossing });
+  return t("say.climb.crosses", { crossing, limit });
+}
+
+// What fits.
+export function sayRoom(phase, climbed, f, machine, t) {
+  const parts = [];
+  if (climbed.kv_outweighs !== null && climbed.kv_outweighs > 1 && phase === "decode") {
+    parts.push(t("say.climb.outweighs", { batch: climbed.kv_outweighs }));
+  }
+  if (f.most === null) {
+    parts.push(t("say.climb.unknown", { machine }));
+  } else if (f.most === 0) {
+    parts.push(sayRoomless(f, t));
+  } else {
+    const before = climbed.crossing !== null && f.most < climbed.crossing;
+    parts.push(t(before ? "say.climb.full.before" : "say.climb.full", { batch: f.most }));
+  }
+  return parts.join(t.semicolon);
+}
+
+export function sayLever(lever, machine, t) {
+  const values = { ...lever.values, machine, gain: gain(lever.gain) };
+  if (values.to) values.to = String(values.to).split(":")[0];
+  return t(`lever.${lever.code}`, values);
+}
+
+// The formula behind each number with this model's numbers in it, under the number's name.
+export function sayWhy({ c, b, climbed, f }, t) {
+  const limit = climbed.limit === null ? "∞" : digits(climbed.limit);
+  const kv = si(f.kv, "B", 5);
+  const { bandwidth } = c;
+  const why = {
+    ridge: [
+      t("why.ridge", {
+        peak: si(b.ridge * bandwidth, "FLOP/s"),
+        bandwidth: si(bandwidth, "B/s"),
+        ridge: digits(b.ridge, 4),
+      }),
+    ],
+    intensity: [
+      t("why.flops", { flops: si(b.flops, "FLOP", 5) }),
+      t("why.bytes", {
+        weights: si(b.weights, "B", 5),
+        kv_read: si(b.kv_read, "B", 5),
+        kv_write: si(b.kv_write, "B", 5),
+        state: si(b.state, "B", 5),
+        total: si(b.bytes, "B", 5),
+      }),
+      t("why.intensity", { intensity: digits(b.intensity, 5) }),
+    ],
+    speed: [
+      t("why.overlapped", {
+        compute: seconds(b.compute_s),
+        memory: seconds(b.memory_s),
+        time: seconds(b.overlapped_s),
+      }),
+      t("why.serial", { time: seconds(b.serial_s) }),
+    ],
+    climb: [
+      t("why.limit", { limit }),
+      t("why.crossing", {
+        limit,
+        ridge: digits(climbed.ridge),
+        crossing: climbed.crossing ?? t("why.crossing.none"),
+      }),
+    ],
+    fit: [t("why.kv", { kv })],
+  };
+  if (climbed.linear_crossing !== null) {
+    why.climb.push(t("why.linear", { tokens: digits(climbed.linear_crossing) }));
+  }
+  if (f.most !== null) {
+    why.fit.push(
+      t("why.fit", {
+        memory: si(f.memory ?? 0, "B", 4),
+        usable: percent(f.usable),
+        weights: si(f.weights, "B", 4),
+        kv,
+        workspace: si(f.workspace, "B"),
+        batch: f.most,
+      }),
+    );
+  }
+  return why;
+}
+
+// Where a machine's figure comes from. `key` is why.peak, why.bandwidth or why.memory.
+export function saySource(figure, key, unit, sources, t, values = {}) {
+  const source = sources[figure.source] ?? { title: figure.source || "?" };
+  const notes = figure.note ? [figure.note] : [];
+  if (figure.accumulate) notes.push(`${figure.accumulate} accumulate`);
+  const date = figure.date || source.date;
+  return t(key, {
+    value: si(figure.value, unit),
+    kind: t(`ceilings.${figure.kind}`),
+    source: source.title,
+    date: date ? `, ${date}` : "",
+    note: notes.length ? ` (${notes.join("; ")})` : "",
+    ...values,
+  });
+}

@@ -1,0 +1,91 @@
+// What the reader has chosen, and its form in the address: a link reproduces the view.
+
+import { step } from "./work.js";
+
+export const PHASES = ["decode", "prefill", "verify", "mixed"];
+export const MOST_MACHINES = 4;
+export const MOST = { batch: 2 ** 20, context: 2 ** 24, prompt: 2 ** 24, drafted: 64 };
+
+const NUMBERS = { b: "batch", c: "context", s: "prompt", k: "drafted" };
+const FORMATS = { w: "weights", kv: "kv", x: "compute" };
+
+// The state that a page starts with.
+export function startOf(data) {
+  return {
+    model: data.models[0].id,
+    machines: [data.machines[0].id],
+    phase: "decode",
+    batch: 1,
+    context: 2048,
+    prompt: 2048,
+    drafted: 4,
+    weights: "",
+    kv: "",
+    compute: "",
+    ceilings: "",
+    operators: false,
+    story: 0,
+    lang: "",
+    ...data.start,
+  };
+}
+
+// A whole number within its limits, or null. Text such as 2k and 1m is understood.
+export function wholeNumber(text, name) {
+  const match = /^\s*(\d{1,9})\s*([km]?)\s*$/i.exec(String(text).replace(/[,_\s]/g, ""));
+  if (!match) return null;
+  const value = Number(match[1]) * { "": 1, k: 1024, m: 1024 ** 2 }[match[2].toLowerCase()];
+  return value >= 1 && value <= MOST[name] ? value : null;
+}
+
+// The state that a fragment describes; what it does not say, or says wrongly, is as at the start.
+export function readHash(hash, data) {
+  const state = startOf(data);
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const known = (list, id) => list.some((x) => x.id === id);
+  if (known(data.models, given.get("m"))) state.model = given.get("m");
+  const machines = [...new Set((given.get("on") ?? "").split(","))];
+  const some = machines.filter((id) => known(data.machines, id)).slice(0, MOST_MACHINES);
+  if (some.length) state.machines = some;
+  if (PHASES.includes(given.get("p"))) state.phase = given.get("p");
+  for (const [key, name] of Object.entries(NUMBERS)) {
+    state[name] = wholeNumber(given.get(key) ?? "", name) ?? state[name];
+  }
+  for (const [key, name] of Object.entries(FORMATS)) {
+    const value = given.get(key);
+    if (value === "" || data.choices[name].includes(value)) state[name] = value;
+  }
+  if (["", "datasheet", "measured"].includes(given.get("at"))) state.ceilings = given.get("at");
+  if (given.has("ops")) state.operators = given.get("ops") === "1";
+  const story = Number(given.get("story"));
+  if (Number.isInteger(story) && story >= 0 && story < 100) state.story = story;
+  if (/^[a-z]{2}$/.test(given.get("lang") ?? "")) state.lang = given.get("lang");
+  return state;
+}
+
+// The fragment of a state: model and machines always, the rest where it is not as at the start.
+export function writeHash(state, data) {
+  const start = startOf(data);
+  const out = new URLSearchParams({ m: state.model, on: state.machines.join(",") });
+  const changed = (key, name, value = state[name]) => {
+    if (state[name] !== start[name]) out.set(key, value);
+  };
+  changed("p", "phase");
+  for (const [key, name] of Object.entries({ ...NUMBERS, ...FORMATS })) changed(key, name);
+  changed("at", "ceilings");
+  changed("ops", "operators", state.operators ? "1" : "0");
+  changed("story", "story");
+  changed("lang", "lang");
+  return "#" + out.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+// The groups of the step that a state describes, with another batch where one is given.
+export function groupsOf(state, batch = state.batch) {
+  const { context, prompt, drafted } = state;
+  if (state.phase === "prefill") return step.prefill(batch, prompt);
+  if (state.phase === "verify") return step.verify(batch, drafted, context);
+  if (state.phase === "mixed") {
+    return step.mixed(step.decode(batch, context), step.prefill(1, prompt));
+  }
+  return step.decode(batch, context);
+}

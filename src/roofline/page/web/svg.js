@@ -1,0 +1,64 @@
+// Elements by key: what has not changed since the last drawing is not touched.
+
+const NS = "http://www.w3.org/2000/svg";
+
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(NS, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// A group whose children are given anew each time: draw([[key, tag, attributes, text?], …]).
+export function layer(parent, name) {
+  const group = parent.appendChild(svg("g", { class: `layer-${name}` }));
+  let live = new Map();
+  const draw = (nodes) => {
+    const next = new Map();
+    for (const [key, tag, attributes, text] of nodes) {
+      let node = live.get(key);
+      if (!node || node.tag !== tag) {
+        node?.element.remove();
+        node = { tag, element: group.appendChild(svg(tag)), attributes: {}, text: undefined };
+      }
+      live.delete(key);
+      next.set(key, node);
+      for (const at in attributes) {
+        const value = String(attributes[at]);
+        if (node.attributes[at] !== value) {
+          node.element.setAttribute(at, value);
+          node.attributes[at] = value;
+        }
+      }
+      for (const at in node.attributes) {
+        if (!(at in attributes)) {
+          node.element.removeAttribute(at);
+          delete node.attributes[at];
+        }
+      }
+      if (text !== undefined && node.text !== text) {
+        node.element.textContent = text;
+        node.text = text;
+      }
+    }
+    for (const gone of live.values()) gone.element.remove();
+    live = next;
+  };
+  return { group, draw };
+}
+
+// Widths of texts in a font, remembered.
+export function ruler(font) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = font;
+  const known = new Map();
+  return (text) => {
+    let width = known.get(text);
+    if (width === undefined) {
+      if (known.size > 4000) known.clear();
+      width = pen.measureText(text).width;
+      known.set(text, width);
+    }
+    return width;
+  };
+}

@@ -1,0 +1,127 @@
+// The table twin of the picture: the same as rows, to read, copy or save.
+
+import { h, setText } from "./dom.js";
+import { shortName } from "./plot.js";
+import { count, digits, percent, seconds, si } from "./units.js";
+
+const SHOWN_POINTS = 100;
+
+// Rows of cells; each cell is [text for people, value for files].
+export function rowsOf(view, t) {
+  const { state } = view;
+  const several = view.list.length > 1;
+  const rows = [];
+  const plain = (text, value = text) => [text, value];
+  const none = plain("", "");
+  for (const s of view.list) {
+    const machine = shortName(s.c.machine.name);
+    const titled = (text) => (several ? `${text} · ${machine}` : text);
+    const add = (title, batch, p) => {
+      const b = p.bound;
+      rows.push([
+        plain(titled(title)),
+        batch === null ? none : plain(count(batch), batch),
+        plain(digits(p.x), p.x),
+        plain(si(p.y, "FLOP/s"), p.y),
+        b ? plain(seconds(b.overlapped_s), b.overlapped_s) : none,
+        b ? plain(digits(b.tokens_per_s), b.tokens_per_s) : none,
+        b ? plain(t(b.memory_bound ? "label.memory" : "label.compute")) : none,
+      ]);
+    };
+    add(t("plot.here.short"), state.batch, s.here);
+    add(t("table.ridge"), null, s.ridge);
+    for (const p of s.ticks) add(t(state.phase === "prefill" ? "phase.decode.name" : `phase.${state.phase}.name`), p.batch, p);
+    if (s.full) add(t("plot.full.short"), s.full.batch, s.full);
+    if (s.limit) add(t("plot.limit.short"), null, s.limit);
+    add(t("chart.prefill", { prompt: count(state.prompt) }), 1, s.prefill);
+  }
+  return {
+    head: ["table.what", "ui.batch", "table.intensity", "chart.y", "table.seconds", "table.speed", "table.bound"].map((k) => t(k)),
+    rows,
+  };
+}
+
+export function operatorRows(view, t) {
+  const time = view.main.operators.reduce((n, op) => n + op.seconds, 0);
+  const rows = view.main.operators.map((op) => [
+    [op.name, op.name],
+    [String(op.count), op.count],
+    [si(op.flops, ""), op.flops],
+    [si(op.bytes, "B"), op.bytes],
+    op.intensity === null ? ["-", ""] : [digits(op.intensity), op.intensity],
+    [seconds(op.seconds), op.seconds],
+    [percent(op.seconds / time), op.seconds / time],
+    op.flops ? [`${t(`bound.${op.bound}`)} (${op.compute})`, op.bound] : ["-", ""],
+  ]);
+  const names = ["operator", "count", "flops", "bytes", "intensity", "seconds", "share", "bound"];
+  return { head: names.map((name) => t(`table.${name}`)), rows };
+}
+
+export function pointRows(view, t) {
+  const rows = view.points.map((p) => [
+    [p.engine ?? "", p.engine ?? ""],
+    [p.phase, p.phase],
+    [digits(p.batch), p.batch],
+    [digits(p.context), p.context],
+    [digits(p.x), p.x],
+    [si(p.y, "FLOP/s"), p.y],
+    [seconds(p.step_s), p.step_s],
+    [(p.exact ? "" : "≥ ") + percent(p.share), p.share],
+  ]);
+  const head = ["table.engine", "ui.phase", "ui.batch", "ui.context", "table.intensity", "chart.y", "table.seconds", "table.roof"];
+  return { head: head.map((k) => t(k)), rows };
+}
+
+// Cells that a spreadsheet would take for a formula get an apostrophe in front.
+const cell = (value) => {
+  const text = String(value);
+  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+export function toCsv(tables) {
+  return tables
+    .filter((table) => table.rows.length)
+    .map((table) => [table.head, ...table.rows.map((row) => row.map((c) => c[1]))])
+    .map((lines) => lines.map((line) => line.map(cell).join(",")).join("\r\n"))
+    .join("\r\n\r\n");
+}
+
+export function makeTable(t) {
+  const bodies = ["all", "operators", "points"].map((name) => {
+    const table = h("table", {}, h("caption", {}, t(`table.caption.${name}`)), h("thead"), h("tbody"));
+    return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t(`table.caption.${name}`) }, table);
+  });
+  const buttons = h("p", { class: "buttons" });
+  const element = h("details", { class: "twin" }, h("summary", {}, t("table.title")), buttons, ...bodies);
+
+  function fill(box, { head, rows }) {
+    const [, thead, tbody] = box.firstChild.children;
+    box.hidden = rows.length === 0;
+    sync(thead, [head], "th");
+    sync(tbody, rows.slice(0, SHOWN_POINTS).map((row) => row.map((c) => c[0])), "td");
+  }
+
+  function sync(part, lines, tag) {
+    while (part.rows.length > lines.length) part.lastChild.remove();
+    lines.forEach((line, i) => {
+      const row = part.rows[i] ?? part.insertRow();
+      line.forEach((text, j) => {
+        const inner = row.children[j] ?? row.appendChild(h(j === 0 || tag === "th" ? "th" : "td", { scope: tag === "th" ? "col" : j === 0 ? "row" : null }));
+        setText(inner, text);
+      });
+      while (row.children.length > line.length) row.lastChild.remove();
+    });
+  }
+
+  return {
+    element,
+    buttons,
+    update(view) {
+      if (!element.open) return;
+      fill(bodies[0], rowsOf(view, t));
+      fill(bodies[1], operatorRows(view, t));
+      fill(bodies[2], pointRows(view, t));
+    },
+  };
+}

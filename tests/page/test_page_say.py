@@ -1,0 +1,106 @@
+"""The page says what the terminal says: the same sentences from the same numbers."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from page.cases import groups_json, random_step, whole_catalogue
+from roofline import answer, why
+from roofline.bound import Case
+from roofline.explanation import explain_case
+from roofline.machine.load import load as load_machine
+from roofline.model import load as load_model
+from roofline.page.build import page_words
+from roofline.page.bundle import bundle
+from roofline.page.data import KV, WEIGHTS
+from roofline.units import count, digits, gain, percent, seconds, si
+from roofline.words import Words
+
+READ = """
+import { readFileSync } from "node:fs";
+const given = JSON.parse(readFileSync(0, "utf8"));
+"""
+
+SPEAK = """
+const of = (list) => Object.fromEntries(list.map((x) => [x.id, x]));
+const [models, machines] = [of(given.data.models), of(given.data.machines)];
+const t = makeWords(given.words, given.language);
+const speak = ({ model, machine, options, phase, groups }) => {
+  const c = makeCase(models[model], machines[machine], options, given.data.formats);
+  const [b, climbed, f] = [bound(c, groups), climb(c, groups), fit(c, groups)];
+  const verdict = judge(b, f, groups[0].batch);
+  const lines = [sayVerdict(b, t).join("|")];
+  if (verdict.code === "capacity") lines.push(sayCapacity(f, groups[0].batch, t));
+  lines.push(`${saySpeed(b, phase, t)} · ${t("say.shares", { shares: sayShares(b, t) })}`);
+  lines.push(sayClimb(c, groups, climbed, t), sayRoom(phase, climbed, f, c.machine.name, t));
+  const said = levers(c, phase, groups, b, f).map((x) => sayLever(x, c.machine.name, t));
+  lines.push(said.join(t.comma) || t("lever.none"));
+  return [lines, Object.values(sayWhy({ c, b, climbed, f }, t)).flat()];
+};
+console.log(JSON.stringify(given.asked.map(speak)));
+"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_sentences_are_those_of_the_terminal(node, language):
+    rng = random.Random(language)
+    data, words = whole_catalogue(), Words(language)
+    asked, expected = [], []
+    while len(asked) < 250:
+        m, k = rng.choice(data["models"])["id"], rng.choice(data["machines"])["id"]
+        weights, kv = rng.choice([None, *WEIGHTS]), rng.choice([None, *KV])
+        case = Case(load_model(m), load_machine(k), weights=weights, kv=kv)
+        for _ in range(5):
+            step = random_step(rng)
+            e = explain_case(case, step)
+            (label, because), *rest = answer.lines(e, words)
+            said = [f"{label}|{because}", *(sentence for _, sentence in rest)]
+            expected.append((said, why.rows(e, words)))
+            options = {"weights": weights or "", "kv": kv or "", "compute": "", "ceilings": ""}
+            asked.append(
+                {
+                    "model": m,
+                    "machine": k,
+                    "options": options,
+                    "phase": step.phase,
+                    "groups": groups_json(step),
+                }
+            )
+    script = bundle("words", "bound", "verdict", "say", exports=True) + READ + SPEAK
+    given = {"data": data, "words": page_words(language), "language": language, "asked": asked}
+    for (lines, whys), (said, rows), question in zip(
+        node(script, given), expected, asked, strict=True
+    ):
+        assert lines == said[: len(lines)], question
+        assert set(whys) <= set(rows), question
+        assert len(whys) >= 9
+
+
+def test_units_round_alike(node):
+    rng = random.Random(5)
+    values = [10 ** rng.uniform(-11, 12) for _ in range(3000)]
+    values += [x / 8 for x in range(1, 900)] + [1000 * x + 500 for x in range(1, 300)]
+    values += [0.0, 0.5, 999.5, 999.49, 9.995, 0.9995, 99.95, 0.0995, 1e15, 1e-7, 123456.5]
+    expected = [
+        [
+            digits(v),
+            digits(v, 5),
+            si(v, "B"),
+            si(v, "B/s", 5),
+            seconds(v),
+            percent(v),
+            gain(v),
+            count(int(v)),
+        ]
+        for v in values
+    ]
+    script = (
+        bundle("units", exports=True)
+        + READ
+        + "console.log(JSON.stringify(given.map((v) => [digits(v), digits(v, 5), si(v, 'B'),"
+        + " si(v, 'B/s', 5), seconds(v), percent(v), gain(v), count(Math.floor(v))])));"
+    )
+    for value, got, wanted in zip(values, node(script, values), expected, strict=True):
+        assert got == wanted, value
