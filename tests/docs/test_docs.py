@@ -63,6 +63,24 @@ def test_the_first_output_of_the_readme_is_the_real_one(page, language, capsys, 
     assert real.startswith(shown.rstrip())
 
 
+def examples():
+    for language in ("en", "zh"):
+        text = read("docs", language, "tutorial.md")
+        for command, shown in re.findall(
+            r"```console\n\$ roofline ([^\n]*)\n(.*?)```", text, re.DOTALL
+        ):
+            yield pytest.param(command, shown, id=f"{language}: {command}")
+
+
+@pytest.mark.parametrize(("command", "shown"), list(examples()))
+def test_every_output_of_the_tutorial_is_the_real_one(command, shown, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "92")
+    assert main(command.split()) == 0
+    real = capsys.readouterr().out.splitlines()
+    for line in shown.rstrip("\n").splitlines():
+        assert line.rstrip() in real, "\n".join(real)
+
+
 def test_no_page_names_a_path_of_a_machine():
     for page in pages():
         assert not re.search(r"(^|[\s`(])/(work|tmp|root|home)/", read(page)), page
