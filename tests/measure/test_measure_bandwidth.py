@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from measure_fakes import topology
 
+from fakes.measure_fakes import topology
 from roofline.errors import RooflineError
 from roofline.measure import bandwidth, portable
 from roofline.measure.crew import Crew

@@ -9,8 +9,8 @@ import sys
 import time
 
 import pytest
-from measure_fakes import figure, topology
 
+from fakes.measure_fakes import figure, topology
 from roofline import cli
 from roofline.cli import measure as verb
 from roofline.machine.load import from_data, load
@@ -232,6 +232,7 @@ ALL_FINDINGS = {
     "portable": {},
     "no_torch": {},
     "cache_claim": {"level": "L3"},
+    "cache_seen": {"bytes": 1 << 20, "reported": 1 << 28},
     "emulated": {"precision": "bf16", "share": 0.1},
 }
 
@@ -270,6 +271,7 @@ def test_every_probe_has_its_name(language):
             "compute.bf16",
             "instruction.fp32",
             "gemm.bf16.m8",
+            "ladder.65536",
             "overhead.launch",
             "overhead.sync",
             "overhead.python",
@@ -277,8 +279,8 @@ def test_every_probe_has_its_name(language):
             "link.all_reduce",
         )
     }
-    assert len(names) == 13
-    assert not any("." in name for name in names)
+    assert len(names) == 14
+    assert not any(re.search(r"[a-z]\.\w", name) for name in names)
 
 
 def test_a_run_on_a_busy_machine_does_not_begin(monkeypatch):
@@ -318,6 +320,15 @@ def test_a_cache_that_is_not_ours_is_not_kept():
     assert [f.values for f in found] == [{"level": "L3"}]
     assert "bandwidth.L3" not in made.figures
     assert "bandwidth.L2" in made.figures
+
+
+def test_a_cache_smaller_than_reported_is_noticed():
+    made = fake_result()
+    for size, rate in ((1 << 16, 3e11), (1 << 20, 9e10), (1 << 22, 3.2e10), (1 << 28, 3e10)):
+        made.figures[f"ladder.{size}"] = figure(f"ladder.{size}", rate)
+    assert session.bandwidth.cache_seen(made.figures) == 1 << 20
+    (found,) = session._cache_claims(made)
+    assert (found.code, found.values) == ("cache_seen", {"bytes": 1 << 20, "reported": 32 << 20})
 
 
 def test_emulated_precisions_are_no_roof():

@@ -1,8 +1,8 @@
 """GPUs of four makers that are not here: listing, timing, probes, whole runs."""
 
 import pytest
-from measure_fakes import FakeTorch, Namespace
 
+from fakes.measure_fakes import FakeTorch, Namespace
 from roofline.errors import MissingExtra, NotFound, RooflineError
 from roofline.measure import devices, gemm, overhead, session, store, torch_probes
 from roofline.measure.sampling import sample

@@ -1,8 +1,8 @@
 """Products are checked, refusals named, ceilings never below what was seen."""
 
 import pytest
-from measure_fakes import figure
 
+from fakes.measure_fakes import figure
 from roofline.errors import RooflineError
 from roofline.measure import consistency, gemm, overhead
 from roofline.measure.crew import Crew

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from measure_fakes import tree
 
+from fakes.measure_fakes import tree
 from roofline.measure import limits
 from roofline.measure.topology import Core, Topology
 

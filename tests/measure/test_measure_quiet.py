@@ -6,8 +6,8 @@ import sys
 import time
 
 import pytest
-from measure_fakes import figure, topology, tree
 
+from fakes.measure_fakes import figure, topology, tree
 from roofline.measure import limits as limits_module
 from roofline.measure import quiet
 from roofline.measure import topology as topology_module

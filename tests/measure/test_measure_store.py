@@ -6,8 +6,8 @@ import os
 import re
 
 import pytest
-from measure_fakes import figure, topology
 
+from fakes.measure_fakes import figure, topology
 from roofline.errors import InputError, NotFound, RooflineError
 from roofline.machine import diff, here
 from roofline.machine.load import entries, from_data, load

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measure_fakes import tree
 
+from fakes.measure_fakes import tree
 from roofline.measure import topology
 
 

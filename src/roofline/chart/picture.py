@@ -38,6 +38,8 @@ class Picture:
         limit: the intensity that decode never passes, or ``None``.
         full: decode at the batch that fills the memory, or ``None``.
         measured: points that an engine reached, placed at what it reached.
+        other: the roof of the other kind (datasheet's beside measured, or the reverse) as kind,
+            bytes/s, FLOP/s; ``None`` where the machine has one kind only.
     """
 
     bandwidth: float
@@ -49,6 +51,7 @@ class Picture:
     limit: float | None
     full: Point | None
     measured: tuple[Point, ...] = ()
+    other: tuple[str, float, float] | None = None
 
     def roof(self, intensity: float) -> float:
         """Attainable FLOP/s."""
@@ -77,4 +80,14 @@ def draw(case: Case, step: Step) -> Picture:
         ticks=tuple(point(decode.with_batch(n), str(n)) for n in TICKS),
         limit=climb.limit,
         full=point(decode.with_batch(full), str(full)) if full else None,
+        other=_other(case),
     )
+
+
+def _other(case: Case) -> tuple[str, float, float] | None:
+    kind = "measured" if case.roof.kind == "datasheet" else "datasheet"
+    ceilings = getattr(case.machine, kind)
+    memory = ceilings.bandwidth.get("memory")
+    used = dict.fromkeys(name for name, _ in case.arithmetic.values())
+    peaks = [ceilings.compute[name].value for name in used if name in ceilings.compute]
+    return (kind, memory.value, max(peaks)) if memory and peaks else None

@@ -93,7 +93,8 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     left = math.floor(math.log10(min(xs)) * 2) / 2 - 0.25
     right = math.log10(max(xs)) + 0.45
     speeds = [m.speed for m in p.measured]
-    top = math.log10(max([p.peak, *speeds])) + 0.35
+    peaks = [p.peak] + ([p.other[2]] if p.other else [])
+    top = math.log10(max([*peaks, *speeds])) + 0.35
     bottom = math.log10(min([p.roof(10**left), *(speed / 1.5 for speed in speeds)]))
 
     def x_of(intensity: float) -> float:
@@ -106,6 +107,8 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     for i in range(steps + 1):
         at = 10 ** (left + (right - left) * i / steps)
         canvas.dot(i / steps, y_of(p.roof(at)))
+        if p.other and i % 12 < 2:  # thin: the datasheet's beside the measured, or the reverse
+            canvas.dot(i / steps, y_of(min(p.other[2], p.other[1] * at)))
     mark, hollow, square, wall, star = "o@#|*" if ascii_only else "●○◆▐★"
     around = ((2, 1), (2, 0), (-2, -1), (-2, 0), (0, 1), (2, 2), (-2, -2))
 
@@ -142,6 +145,10 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
             canvas.label(column, row, text, around)
     peak_row = canvas.cell(0, y_of(p.peak))[1]
     labels = {peak_row: si(p.peak, "FLOP/s").replace(" ", "")}
+    if p.other:
+        row = canvas.cell(0, y_of(p.other[2]))[1]
+        labels.setdefault(row, si(p.other[2], "FLOP/s").replace(" ", ""))
+        canvas.label(canvas.columns - 2, row, words(f"ceilings.{p.other[0]}"), ((-1, -1), (-1, 1)))
     return _framed(canvas, labels, words("chart.x"), (left, right))
 
 

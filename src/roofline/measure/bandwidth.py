@@ -8,7 +8,7 @@ from .buffers import Buffer
 from .crew import Crew
 from .kernel_native import Move, Native, Read
 from .limits import Limits
-from .sampling import Candidate, Probe, Window
+from .sampling import Candidate, Figure, Probe, Window
 from .topology import Cache, Topology
 
 GIB = 1 << 30
@@ -122,6 +122,28 @@ class Arena:
             return self.crew.run(lambda i: task(i, calls), calls, members)
 
         return Candidate(kernel.label, float(moved * arrays * members), run)
+
+
+def ladder(native: Native, arena: Arena, limits: Limits) -> Iterator[Probe]:
+    """One read kernel over working sets from 16 KiB a thread to all of it, doubling.
+
+    ``ladder.N`` reads N bytes over all threads. The steps show where each cache
+    really ends, which a virtual machine may not know.
+    """
+    kernel, size = native.reads[1], 16 << 10
+    while size <= arena.each:
+        total = size * limits.threads
+        yield Probe(f"ladder.{total}", (arena.read(kernel, size, limits.threads),), window=0.01)
+        size *= 2
+
+
+def cache_seen(figures: dict[str, Figure]) -> int | None:
+    """Bytes of the largest working set that reads clearly faster than memory, from a ladder."""
+    memory = figures.get("bandwidth.memory")
+    steps = {int(k[7:]): f.best for k, f in figures.items() if k.startswith("ladder.")}
+    if memory is None or not steps:
+        return None
+    return max((size for size, rate in steps.items() if rate > 1.25 * memory.best), default=0)
 
 
 def self_check(native: Native) -> None:

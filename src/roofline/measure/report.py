@@ -25,6 +25,8 @@ def name_of(key: str, words: Words) -> str:
     if words.has(f"measure.key.{key}"):
         return words(f"measure.key.{key}")
     kind, _, rest = key.partition(".")
+    if kind == "ladder":
+        return words("measure.key.ladder", size=si(float(rest), "B"))
     if kind == "gemm":
         precision, _, rows = rest.partition(".m")
         return words("measure.key.gemm", precision=precision, rows=rows)
@@ -38,7 +40,7 @@ def value_of(key: str, value: float) -> str:
     kind = key.partition(".")[0]
     if kind == "overhead":
         return seconds(value)
-    return si(value, "B/s" if kind in ("bandwidth", "link") else "FLOP/s")
+    return si(value, "B/s" if kind in ("bandwidth", "ladder", "link") else "FLOP/s")
 
 
 def finding(seen: Finding, words: Words) -> str:
@@ -47,7 +49,7 @@ def finding(seen: Finding, words: Words) -> str:
     for name, value in seen.values.items():
         if name in ("share", "down", "slower") and isinstance(value, float):
             shown[name] = percent(value)
-        elif name == "bytes":
+        elif name in ("bytes", "reported"):
             shown[name] = si(float(value), "B")
         elif name == "key":
             shown["probe"] = name_of(str(value), words)

@@ -22,6 +22,7 @@ from .torch_device import TorchDevice, TorchLibrary, import_torch
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
 SQUARES = {"quick": (1024, 2048), "standard": (768, 1024, 1536, 2048, 3072)}
 SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
+ROWS = {"standard": (1, 8, 64, 256), "thorough": (1, 2, 4, 8, 16, 32, 64, 128, 256)}
 _BEAT_BLOCKS = 20_000  # about half a millisecond
 
 
@@ -133,6 +134,8 @@ def _cpu_probes(
         bandwidth.self_check(native)
         arena = bandwidth.Arena(crew, size)
         probes += bandwidth.probes(native, arena, topology, limits, quick)
+        if options.mode == "thorough":
+            probes += bandwidth.ladder(native, arena, limits)
         result.kernels = f"llvmlite {native.version}, {native.target}, {native.width * 8} bit"
     else:
         probes += PortableArena(crew, size).probes()
@@ -150,7 +153,7 @@ def _cpu_probes(
         probes += gemm.instruction_probes(native, crew)
     if not quick:
         best: gemm.Library = torch_library or libraries[0]
-        probes += _decode(best, size, result)
+        probes += _decode(best, size, result, options.mode)
     probes += _cpu_overheads(torch_library)
     return probes, native
 
@@ -176,7 +179,7 @@ def _cpu_overheads(library: TorchLibrary | None) -> Iterator[Probe]:
         yield from overhead.torch_probes(library.device)
 
 
-def _decode(library: gemm.Library, size: int, result: Result) -> Iterator[Probe]:
+def _decode(library: gemm.Library, size: int, result: Result, mode: str) -> Iterator[Probe]:
     """Decode-like products in the widest-used precisions, their weights from memory."""
     for precision in ("fp32", "bf16"):
         if precision not in library.precisions:
@@ -186,7 +189,7 @@ def _decode(library: gemm.Library, size: int, result: Result) -> Iterator[Probe]
         sets = max(2, min(64, -(-size // 2 // each)))
         try:
             yield from gemm.decode_probes(
-                library, precision, (1, 4, 16, 64), shape, sets=sets, longest=0.5
+                library, precision, ROWS[mode], shape, sets=sets, longest=0.5
             )
         except (gemm.Refused, RooflineError) as error:
             result.refusals.append(f"{precision}: {error}")
@@ -202,7 +205,7 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
         [library], squares, 0.1, result.refusals.append, ("bf16", "fp16") if quick else None
     )
     if not quick:
-        yield from _decode(library, torch_probes.working_set(device), result)
+        yield from _decode(library, torch_probes.working_set(device), result, options.mode)
     yield overhead.python_probe()
     yield from overhead.torch_probes(device)
     if not quick:
@@ -215,7 +218,10 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
 def _cache_claims(result: Result) -> list[Finding]:
     """A cache that gives no more than memory is not there for us, whatever is reported."""
     memory = result.figures.get("bandwidth.memory")
+    reported, seen = result.topology.last_level(), bandwidth.cache_seen(result.figures)
     out: list[Finding] = []
+    if reported and seen is not None and seen < reported // 4:
+        out.append(Finding("cache_seen", "warn", {"bytes": seen, "reported": reported}))
     for key, figure in list(result.figures.items()):
         level = key.removeprefix("bandwidth.")
         if memory and level.startswith("L") and figure.best < 1.2 * memory.best:

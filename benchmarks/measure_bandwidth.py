@@ -1,0 +1,269 @@
+"""Bandwidth of ``roofline measure`` against STREAM in C, likwid-bench, torch and numba.
+
+    python benchmarks/measure_bandwidth.py [--rounds 15] [--json FILE]
+
+One run, everything in turns: each round gives every contender's every variant one window, a
+contender's figure of the round is its best variant's, and what is printed is the median over
+the rounds of ours ÷ theirs. So a busy neighbour slows both sides of a ratio.
+
+Needs gcc; uses likwid-bench, torch and numba where they are installed.
+Targets: memory read, copy and triad ≥ 0.97 of the best of all; L1 and L2 read ≥ 0.8 of C.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
+
+from roofline.measure import bandwidth, kernel_native, limits, topology
+from roofline.measure.buffers import Buffer
+from roofline.measure.crew import Crew
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WINDOW = 0.03
+Ways = dict[str, Callable[[], float]]  # variant → bytes per second of one window
+
+
+def build(folder: str) -> ctypes.CDLL:
+    """Compile the C contender."""
+    out = os.path.join(folder, "stream.so")
+    command = ["gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-o", out]
+    subprocess.run([*command, os.path.join(HERE, "measure_stream.c")], check=True)
+    library = ctypes.CDLL(out)
+    size, reps, pointer = ctypes.c_size_t, ctypes.c_long, ctypes.c_void_p
+    for name in ("read1", "read4"):
+        call = getattr(library, name)
+        call.restype, call.argtypes = ctypes.c_double, [pointer, size, reps, pointer]
+    for name in ("copy_plain", "copy_nt", "triad_plain", "triad_nt"):
+        call = getattr(library, name)
+        call.restype = ctypes.c_double
+        call.argtypes = [pointer, pointer, pointer, size, reps]
+    library.touch.argtypes = [pointer, size, ctypes.c_double]
+    return library
+
+
+def calibrated(run: Callable[[int], float], amount: float) -> Callable[[], float]:
+    """A window of about WINDOW seconds of ``run(reps) -> seconds``, ``amount`` bytes each."""
+    run(1)
+    reps = 1
+    while (seconds := run(reps)) < WINDOW / 2:
+        reps = max(reps + 1, min(reps * 16, round(reps * WINDOW / max(seconds, 1e-7))))
+    reps = max(1, round(reps * WINDOW / seconds))
+    return lambda: amount * reps / run(reps)
+
+
+def ours(native, arena, kind: str, size: int, members: int) -> Ways:
+    if kind == "read":
+        candidates = [arena.read(k, size, members) for k in native.reads]
+    else:
+        candidates = [arena.move(k, members) for k in native.moves if k.kind == kind]
+    return {c.label: calibrated(lambda n, c=c: c.run(n).seconds, c.amount) for c in candidates}
+
+
+def c_ways(library, buffer: Buffer, kind: str, size: int, members: int) -> Ways:
+    total = size * members // 8
+    base, out = buffer.address, ctypes.c_double()
+    if kind == "read":
+
+        def reader(name: str) -> Callable[[int], float]:
+            call = getattr(library, name)
+            return lambda n: call(base, total, n, ctypes.byref(out))
+
+        return {n: calibrated(reader(n), total * 8.0) for n in ("read1", "read4")}
+    arrays = 2 if kind == "copy" else 3
+    each = total // arrays // 512 * 512
+    b, c = base + each * 8, base + (arrays - 1) * each * 8
+
+    def mover(name: str) -> Callable[[int], float]:
+        call = getattr(library, name)
+        return lambda n: call(base, b, c, each, n)
+
+    return {n: calibrated(mover(n), each * 8.0 * arrays) for n in (f"{kind}_plain", f"{kind}_nt")}
+
+
+def torch_ways(kind: str, total: int, members: int) -> Ways:
+    import time
+
+    import torch
+
+    torch.set_num_threads(members)
+    arrays = {"read": 1, "copy": 2, "triad": 3}[kind]
+    count = total // 4 // arrays // 4096 * 4096
+    x, y, z = (torch.ones(count) if i < arrays else None for i in range(3))
+
+    def timed(call: Callable[[], object]) -> Callable[[], float]:
+        def run(n: int) -> float:
+            start = time.perf_counter()
+            for _ in range(n):
+                call()
+            return time.perf_counter() - start
+
+        return calibrated(run, count * 4.0 * arrays)
+
+    if kind == "copy":
+        return {"copy_": timed(lambda: x.copy_(y))}
+    if kind == "triad":
+        return {"add": timed(lambda: torch.add(y, z, alpha=3.0, out=x))}
+    matrix, vector = x.view(-1, 4096), torch.ones(4096)
+    rows = torch.empty(matrix.shape[0])
+    return {
+        "mv": timed(lambda: torch.mv(matrix, vector, out=rows)),
+        "sum": timed(x.sum),
+    }
+
+
+def numba_ways(kind: str, total: int, members: int) -> Ways:
+    import time
+
+    import numba
+    import numpy as np
+
+    numba.set_num_threads(members)
+    arrays = {"read": 1, "copy": 2, "triad": 3}[kind]
+    count = total // 8 // arrays
+    x, y, z = (np.ones(count if i < arrays else 1) for i in range(3))
+
+    @numba.njit(parallel=True, fastmath=True)
+    def read(x, y, z):
+        s = 0.0
+        for i in numba.prange(len(x)):
+            s += x[i]
+        return s
+
+    @numba.njit(parallel=True, fastmath=True)
+    def copy(x, y, z):
+        for i in numba.prange(len(x)):
+            x[i] = y[i]
+
+    @numba.njit(parallel=True, fastmath=True)
+    def triad(x, y, z):
+        for i in numba.prange(len(x)):
+            x[i] = y[i] + 3.0 * z[i]
+
+    call = {"read": read, "copy": copy, "triad": triad}[kind]
+
+    def run(n: int) -> float:
+        start = time.perf_counter()
+        for _ in range(n):
+            call(x, y, z)
+        return time.perf_counter() - start
+
+    return {"prange": calibrated(run, count * 8.0 * arrays)}
+
+
+def likwid_ways(kind: str, total: int, members: int) -> Ways:
+    listed = subprocess.run(
+        ["likwid-bench", "-a"], check=True, capture_output=True, text=True
+    ).stdout
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        wide = "avx512" if "avx512f" in file.read() else "avx"
+    names = {
+        "read": (f"load_{wide}",),
+        "copy": (f"copy_{wide}", f"copy_mem_{wide}"),
+        "triad": (f"stream_{wide}", f"stream_mem_{wide}"),  # A = B × c + C
+    }[kind]
+    passes = max(10, round(0.2 * 30e9 / total))
+
+    def window(name: str) -> Callable[[], float]:
+        work = f"S0:{total >> 20}MB:{members}"
+        command = ["likwid-bench", "-t", name, "-w", work, "-i", str(passes)]
+
+        def run() -> float:
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
+            found = re.search(r"MByte/s:\s+([\d.]+)", done.stdout)
+            return float(found[1]) * 1e6 if found else 0.0
+
+        return run
+
+    ways = {n: window(n) for n in names if f"{n} -" in listed}
+    return {n: w for n, w in ways.items() if w() > 0}
+
+
+def compare(rounds: int, contenders: dict[str, Ways]) -> dict[str, list[float]]:
+    """Best variant per contender and round, the contenders in a new order every round."""
+    out: dict[str, list[float]] = {name: [] for name in contenders}
+    names = list(contenders)
+    for turn in range(rounds):
+        for i in range(len(names)):
+            name = names[(i + turn) % len(names)]
+            out[name].append(max(way() for way in contenders[name].values()))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", metavar="FILE")
+    args = parser.parse_args()
+    here = topology.read()
+    mine = limits.read(here)
+    members = mine.threads
+    os.environ["OMP_NUM_THREADS"] = str(members)
+    native = kernel_native.compile_kernels()
+    total = bandwidth.memory_bytes(here, mine)
+    each = total // members
+    sizes = {level.key: level.sizes[0] for level in bandwidth.levels(here, mine)}
+    report: list[dict[str, object]] = []
+    print(f"{here.name}, {members} threads, {total >> 20} MiB, load {os.getloadavg()[0]:.2f}")
+    with tempfile.TemporaryDirectory() as folder, Crew(mine.cores[:members]) as crew:
+        library = build(folder)
+        arena = bandwidth.Arena(crew, total)
+        buffer = Buffer(total)
+        library.touch(buffer.address, total // 8, 1.0)
+        cases = [("memory", kind, each) for kind in ("read", "copy", "triad")]
+        cases += [(key, "read", size) for key, size in sizes.items()]
+        for level, kind, size in cases:
+            contenders = {
+                "roofline": ours(native, arena, kind, size, members),
+                "C": c_ways(library, buffer, kind, size, members),
+            }
+            if level == "memory":
+                for name, make in (("torch", torch_ways), ("numba", numba_ways)):
+                    try:
+                        contenders[name] = make(kind, total, members)
+                    except ImportError:
+                        pass
+                if shutil.which("likwid-bench"):
+                    contenders["likwid"] = likwid_ways(kind, total, members)
+                contenders = {name: ways for name, ways in contenders.items() if ways}
+            seen = compare(args.rounds, contenders)
+            report += rows(level, kind, seen)
+    print(f"load {os.getloadavg()[0]:.2f} at the end")
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+
+
+def rows(level: str, kind: str, seen: dict[str, list[float]]) -> list[dict[str, object]]:
+    """Print one case, and return it as data."""
+    out: list[dict[str, object]] = []
+    print(f"\n{level} {kind}")
+    for name, rates in seen.items():
+        ratio = statistics.median(a / b for a, b in zip(seen["roofline"], rates, strict=True))
+        best, median = max(rates) / 1e9, statistics.median(rates) / 1e9
+        print(f"  {name:9} best {best:7.1f}  median {median:7.1f} GB/s  ours ÷ it {ratio:.3f}")
+        out.append(
+            {
+                "level": level,
+                "kind": kind,
+                "contender": name,
+                "best": max(rates),
+                "median": statistics.median(rates),
+                "ratio": ratio,
+            }
+        )
+    return out
+
+
+if __name__ == "__main__":
+    main()
