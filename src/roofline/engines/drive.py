@@ -1,0 +1,208 @@
+"""Running a plan: each point measured under the roof of its own minutes, on disk at once.
+
+    look at the roof ─► job ─► look ─► point written ─► job ─► look ─► …
+
+A point gets the higher ceilings of the looks before and after it. A job that fails costs itself;
+the others go on, unless the engine is gone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ..errors import RooflineError
+from ..points import Point, PointsWriter, Roof
+from .base import Engine, Job, Setup
+from .endpoint import Outcome
+from .plan import Plan
+from .roofs import highest
+from .stepwise import measure as measure_steps
+
+BUSY = 0.25
+"""CPUs that others keep busy before a point is marked."""
+
+FAILURES = 2
+"""Jobs on end that may fail before the run is given up."""
+
+
+class Measurer(Protocol):
+    """Something that measures one job at a time."""
+
+    setup: Setup
+
+    def measure(self, job: Job, seconds: float, tick: Callable[[], None] | None = None) -> Outcome:
+        """Measure a job for about `seconds`."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
+class Looker(Protocol):
+    """Something that looks at the roof."""
+
+    emulated: set[str]
+
+    def look(self) -> Roof:
+        """The ceilings now."""
+
+    def busy(self) -> float | None:
+        """CPUs that others keep busy now."""
+
+
+class Stepwise:
+    """A step engine as a measurer."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.setup = engine.setup
+
+    def measure(self, job: Job, seconds: float, tick: Callable[[], None] | None = None) -> Outcome:
+        """Time single steps of the job."""
+        samples = measure_steps(self.engine, job, seconds, tick=tick)
+        parts = job.parts(self.setup.chunk)
+        return Outcome(parts, samples.seconds(), "steps", job.tokens, (), {})
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell: ``start``, ``done``, ``skip``, ``fail``, ``busy``.
+
+    Attributes:
+        index, total: which job of how many, from 1.
+        left: seconds left, about.
+    """
+
+    kind: str
+    job: Job
+    index: int
+    total: int
+    left: float
+    point: Point | None = None
+    message: str = ""
+
+
+Tell = Callable[[Event], None]
+
+
+def run(
+    measurer: Measurer,
+    plan: Plan,
+    *,
+    writer: PointsWriter | None = None,
+    looker: Looker | None = None,
+    machine: str | None = None,
+    done: Iterable[Point] = (),
+    tell: Tell = lambda event: None,
+) -> list[Point]:
+    """Measure the jobs of a plan; returns the points, those of `done` that belong to it too.
+
+    Ctrl-C is let through: every point before it is on disk.
+
+    Args:
+        measurer: what measures.
+        plan: what to measure.
+        writer: where points go at once.
+        looker: looks at the roof between points; without one points carry none.
+        machine: its name, for the points.
+        done: points of an earlier run, not measured again.
+        tell: hears what happens.
+
+    Raises:
+        RooflineError: the engine failed in job after job; the last reason.
+    """
+    earlier = {_key(point): point for point in done}
+    points: list[Point] = []
+    name = secrets.token_hex(4)
+    roof = looker.look() if looker else None
+    failures = 0
+    for index, job in enumerate(plan.jobs, 1):
+        left = (len(plan.jobs) - index + 1) * (plan.total / max(1, len(plan.jobs)))
+
+        def say(kind: str, point: Point | None = None, message: str = "", *, job: Job = job,
+                index: int = index, left: float = left) -> None:  # fmt: skip
+            tell(Event(kind, job, index, len(plan.jobs), left, point, message))
+
+        key = _job_key(measurer.setup, job)
+        if key in earlier:
+            points.append(earlier[key])
+            say("skip", earlier[key])
+            continue
+        say("start")
+        load = looker.busy() if looker else None
+        try:
+            outcome = measurer.measure(job, plan.seconds)
+        except RooflineError as error:
+            failures += 1
+            say("fail", None, str(error))
+            if failures >= FAILURES and not points:
+                raise
+            if failures > FAILURES:
+                break
+            continue
+        failures = 0
+        after = looker.look() if looker else None
+        point = _point(measurer.setup, job, outcome, name, machine, load)
+        if roof is not None and after is not None:
+            point = replace(point, roof=highest(roof, after))
+        if looker is not None and looker.emulated & set(measurer.setup.precisions):
+            point = replace(point, notes=(*point.notes, "emulated"))
+        roof = after
+        if writer is not None:
+            writer.add(point)
+        points.append(point)
+        say("done", point)
+    return points
+
+
+def _point(
+    setup: Setup, job: Job, outcome: Outcome, name: str, machine: str | None, load: float | None
+) -> Point:
+    notes = outcome.notes
+    if load is not None and load > BUSY:
+        notes = (*notes, "busy")
+    return Point(
+        parts=outcome.parts,
+        seconds=outcome.seconds,
+        basis=outcome.basis,
+        phase=job.phase,
+        model=setup.model,
+        layers=setup.layers,
+        weights=setup.weights or None,
+        kv=setup.kv or None,
+        compute=setup.compute,
+        weight_bytes=setup.weight_bytes,
+        machine=machine,
+        engine=setup.engine,
+        engine_version=setup.version or None,
+        settings={**setup.settings, **outcome.settings, "job": _job_json(job)},
+        tokens=outcome.tokens,
+        load=round(load, 3) if load is not None else None,
+        time=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        run=name,
+        notes=notes,
+    )
+
+
+def _job_json(job: Job) -> list[Any]:
+    return [job.phase, job.batch, job.length]
+
+
+def _job_key(setup: Setup, job: Job) -> Any:
+    return (
+        *(setup.engine, setup.model, setup.layers, setup.weights or None, setup.kv or None),
+        *_job_json(job),
+    )
+
+
+def _key(point: Point) -> Any:
+    job = point.settings.get("job")
+    known = job if isinstance(job, list) and len(job) == 3 else [None, None, None]
+    return (point.engine, point.model, point.layers, point.weights, point.kv, *known)

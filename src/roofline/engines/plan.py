@@ -1,0 +1,84 @@
+"""What `bench` is going to run: jobs in order, what is left out and why, how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model.model import Model
+from ..step import Step
+from .base import Job
+
+OVERHEAD = 3.0
+"""Seconds a point takes besides its steps: filling the cache, warm-up, looking at the roof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A job that is left out: ``memory`` (it needs `needed` bytes of `there`)."""
+
+    job: Job
+    reason: str
+    needed: float
+    there: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Jobs in the order in which they run, and seconds for each."""
+
+    jobs: tuple[Job, ...]
+    skipped: tuple[Skipped, ...]
+    seconds: float
+
+    @property
+    def total(self) -> float:
+        """Seconds of the whole, about."""
+        return len(self.jobs) * (self.seconds + OVERHEAD)
+
+
+def doubling(most: int) -> tuple[int, ...]:
+    """1, 2, 4 … up to `most`, itself included."""
+    out, batch = [], 1
+    while batch < most:
+        out.append(batch)
+        batch *= 2
+    return (*out, most)
+
+
+def plan(
+    *,
+    batches: Sequence[int],
+    contexts: Sequence[int],
+    prompts: Sequence[int],
+    seconds: float,
+    model: Model | None = None,
+    weights: str | None = None,
+    kv: str | None = None,
+    memory: float | None = None,
+) -> Plan:
+    """Decode at every batch and context, prefill at every prompt.
+
+    Jobs whose weights and cache would not fit in `memory` (bytes) are left out and said.
+    """
+    jobs: list[Job] = [Job("prefill", 1, prompt) for prompt in prompts]
+    jobs += [Job("decode", batch, context) for context in contexts for batch in batches]
+    kept, skipped = [], []
+    for job in jobs:
+        needed = _needed(job, model, weights, kv)
+        if memory is not None and needed > memory:
+            skipped.append(Skipped(job, "memory", needed, memory))
+        else:
+            kept.append(job)
+    return Plan(tuple(kept), tuple(skipped), seconds)
+
+
+def _needed(job: Job, model: Model | None, weights: str | None, kv: str | None) -> float:
+    if model is None:
+        return 0.0
+    work = model.work(weights or None, kv or None)
+    if job.phase == "decode":
+        step = Step.decode(job.batch, job.length)
+    else:
+        step = Step.prefill(job.batch, job.length)
+    return float(work.resident + work.total("held", step) + work.workspace(step))

@@ -1,0 +1,197 @@
+"""The roof of the same minutes: short windows of reading and of matrix products, again and again.
+
+A shared machine drifts by more than engines differ. So the ceilings are sampled before, between
+and after the points, each time for a fraction of a second, with the probes of `roofline measure`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+from ..errors import MissingExtra, RooflineError
+from ..measure import bandwidth, gemm, limits, portable, quiet, topology
+from ..measure.crew import Crew
+from ..measure.devices import has_kernels, has_torch
+from ..measure.sampling import Probe, Series
+from ..points import Roof
+
+WINDOWS = 4
+"""Windows of each kind per look: 30–50 ms each."""
+
+MOST_BYTES = 1 << 30
+
+
+class RoofProbe:
+    """Ceilings of one device, ready to be sampled; a context manager.
+
+    Args:
+        device: ``cpu`` or a torch device.
+        precisions: products to measure; on a CPU fp32 besides.
+        room: bytes that the probe may take, about.
+
+    Attributes:
+        refused: products that could not be measured, and why.
+        emulated: precisions whose library product is slower than fp32's, so that fp32's ceiling
+            stands in for theirs.
+    """
+
+    def __init__(
+        self, device: str = "cpu", precisions: Sequence[str] = ("bf16",), room: int = MOST_BYTES
+    ) -> None:
+        self.device = device
+        self.refused: list[str] = []
+        self.emulated: set[str] = set()
+        self._stack = ExitStack()
+        self._limits = limits.read(topology.read())
+        self._rows: dict[str, list[Series]] = {}
+        self._native: Any = None
+        try:
+            probes = self._cpu(precisions, room) if device == "cpu" else self._other(precisions)
+            for probe in probes:
+                self._rows[probe.key] = _calibrated(probe)
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _cpu(self, precisions: Sequence[str], room: int) -> list[Probe]:
+        crew = self._stack.enter_context(Crew(self._limits.cores[: self._limits.threads]))
+        size = min(bandwidth.memory_bytes(topology.read(), self._limits), room)
+        probes: list[Probe] = []
+        if has_kernels():
+            from ..measure.kernel_native import compile_kernels
+
+            # The kernels live as long as what compiled them.
+            self._native = native = compile_kernels()
+            everyone = len(crew)
+            arena = bandwidth.Arena(crew, size)
+            reads = tuple(arena.read(r, arena.each, everyone) for r in native.reads)
+            probes.append(Probe("bandwidth.memory", reads, window=0.03))
+        else:
+            found = portable.PortableArena(crew, size).probes()
+            probes += [probe for probe in found if probe.key == "bandwidth.memory"]
+        libraries: list[gemm.Library] = [gemm.NumpyLibrary()]
+        if has_torch():
+            from ..measure.torch_device import TorchDevice, TorchLibrary, import_torch
+
+            torch = import_torch("the best matrix product")
+            libraries.append(TorchLibrary(TorchDevice(torch, "cpu")))
+        probes += self._products(libraries, precisions, (1024, 2048))
+        return probes
+
+    def _other(self, precisions: Sequence[str]) -> list[Probe]:
+        from ..measure import torch_probes
+        from ..measure.torch_device import TorchDevice, TorchLibrary, import_torch
+
+        torch = import_torch("measuring an accelerator")
+        kind, _, index = self.device.partition(":")
+        device = TorchDevice(torch, kind, int(index or 0))
+        probes = [p for p in torch_probes.probes(device) if p.key == "bandwidth.memory"]
+        return probes + self._products([TorchLibrary(device)], precisions, (4096, 8192))
+
+    def _products(
+        self, libraries: list[gemm.Library], precisions: Sequence[str], squares: tuple[int, ...]
+    ) -> list[Probe]:
+        wanted = tuple(dict.fromkeys((*precisions, "fp32"))) if self.device == "cpu" else precisions
+        wanted = tuple(wanted)
+        return list(gemm.probes(libraries, squares, 0.3, self.refused.append, wanted))
+
+    def look(self) -> Roof:
+        """A few windows of each ceiling now: bests, and the spread between the windows."""
+        best: dict[str, float] = {}
+        spreads: list[float] = []
+        for key, rows in self._rows.items():
+            rates: list[float] = []
+            for series in rows:
+                before = len(series.rates)
+                for _ in range(WINDOWS):
+                    series.window()
+                rates += series.rates[before:]
+            if rates:
+                best[key] = max(rates)
+                if key == "bandwidth.memory":
+                    spreads.append(1 - statistics.median(rates) / best[key])
+        return self._roof(best, max(spreads, default=0.0))
+
+    def _roof(self, best: dict[str, float], spread: float) -> Roof:
+        compute = {
+            key.removeprefix("compute."): value
+            for key, value in best.items()
+            if key.startswith("compute.")
+        }
+        if self.device == "cpu":
+            # Where a narrow product is emulated, widening it first is the faster way.
+            wide = compute.get("fp32", 0.0)
+            for name in ("bf16", "fp16"):
+                if name in compute and compute[name] < wide:
+                    self.emulated.add(name)
+                    compute[name] = wide
+        return Roof(best.get("bandwidth.memory"), compute, {}, spread)
+
+    def busy(self) -> float | None:
+        """CPUs' worth of work that others do here now; ``None`` where it cannot be told."""
+        before = quiet.snapshot(_cpus(self._limits))
+        time.sleep(0.1)
+        return quiet.others(before, quiet.snapshot(_cpus(self._limits)))
+
+    def close(self) -> None:
+        """End the threads and give the memory back."""
+        self._rows.clear()
+        self._stack.close()
+
+    def __enter__(self) -> RoofProbe:
+        """The probe itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def _cpus(limited: limits.Limits) -> frozenset[int]:
+    return frozenset(t for core in limited.cores for t in core.threads)
+
+
+def _calibrated(probe: Probe) -> list[Series]:
+    """The two best candidates of a probe, warm."""
+    rows = []
+    for candidate in probe.candidates:
+        series = Series(probe, candidate)
+        series.calibrate()
+        series.window()
+        rows.append(series)
+    rows.sort(key=lambda series: -max(series.rates, default=0.0))
+    return rows[:2]
+
+
+def highest(first: Roof, second: Roof) -> Roof:
+    """The roof of a point between two looks: the higher ceilings of both.
+
+    The spread is the larger of theirs and of the distance between them.
+    """
+    pair = [b for b in (first.bandwidth, second.bandwidth) if b]
+    apart = 1 - min(pair) / max(pair) if pair else 0.0
+    names = {**first.compute, **second.compute}
+    compute = {
+        name: max(first.compute.get(name, 0.0), second.compute.get(name, 0.0)) for name in names
+    }
+    spread = max(first.spread or 0.0, second.spread or 0.0, apart)
+    return Roof(max(pair, default=None), compute, {**first.overhead, **second.overhead}, spread)
+
+
+def try_probe(make: Callable[[], Any], warn: Callable[[str], None]) -> Any:
+    """The probe, or ``None`` with a warning where the machine cannot be measured."""
+    try:
+        return make()
+    except (MissingExtra, RooflineError, MemoryError) as error:
+        warn(str(error))
+        return None
