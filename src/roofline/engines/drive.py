@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import datetime
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..errors import RooflineError
 from ..points import Point, PointsWriter, Roof
+from ..points.point import NOTHING
 from .base import Engine, Job, Setup
 from .endpoint import Outcome
 from .plan import Plan
@@ -99,6 +100,7 @@ def run(
     writer: PointsWriter | None = None,
     looker: Looker | None = None,
     machine: str | None = None,
+    facts: Mapping[str, Any] = NOTHING,
     done: Iterable[Point] = (),
     tell: Tell = lambda event: None,
 ) -> list[Point]:
@@ -112,6 +114,7 @@ def run(
         writer: where points go at once.
         looker: looks at the roof between points; without one points carry none.
         machine: its name, for the points.
+        facts: what else is known of the machine, into each point's settings.
         done: points of an earlier run, not measured again.
         tell: hears what happens.
 
@@ -149,7 +152,8 @@ def run(
             continue
         failures = 0
         after = looker.look() if looker else None
-        point = _point(measurer.setup, job, outcome, name, machine, load)
+        point = _point(measurer.setup, job, outcome, load)
+        point = replace(point, run=name, machine=machine, settings={**facts, **point.settings})
         if roof is not None and after is not None:
             point = replace(point, roof=highest(roof, after))
         if looker is not None and looker.emulated & set(measurer.setup.precisions):
@@ -162,9 +166,7 @@ def run(
     return points
 
 
-def _point(
-    setup: Setup, job: Job, outcome: Outcome, name: str, machine: str | None, load: float | None
-) -> Point:
+def _point(setup: Setup, job: Job, outcome: Outcome, load: float | None) -> Point:
     notes = outcome.notes
     if load is not None and load > BUSY:
         notes = (*notes, "busy")
@@ -179,14 +181,12 @@ def _point(
         kv=setup.kv or None,
         compute=setup.compute,
         weight_bytes=setup.weight_bytes,
-        machine=machine,
         engine=setup.engine,
         engine_version=setup.version or None,
         settings={**setup.settings, **outcome.settings, "job": _job_json(job)},
         tokens=outcome.tokens,
         load=round(load, 3) if load is not None else None,
         time=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        run=name,
         notes=notes,
     )
 

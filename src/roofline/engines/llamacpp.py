@@ -10,6 +10,7 @@ import os
 
 from ..errors import RooflineError
 from .base import Job, Setup
+from .importers.llama_bench import quantisation
 from .libllama import LibLlama
 
 UBATCH = 512
@@ -25,6 +26,7 @@ class LlamaCpp:
         layers: where the model was shortened.
         threads: CPU threads.
         library: a libllama to use instead of the one that is found.
+        sized: let the file's size say how many bits a weight has (a file of mixed formats).
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class LlamaCpp:
         layers: int | None = None,
         threads: int | None = None,
         library: str | None = None,
+        sized: bool = False,
     ) -> None:
         self.lib = LibLlama(library)
         self.threads = threads or _cores()
@@ -45,10 +48,10 @@ class LlamaCpp:
             engine="llama.cpp",
             version=_version(self.lib.path),
             model=model,
-            weights=weights,
+            weights=weights or quantisation(self.lib.description(self.model)) or "",
             kv="fp16",
             layers=layers,
-            weight_bytes=float(self.lib.model_size(self.model)),
+            weight_bytes=float(self.lib.model_size(self.model)) if sized else None,
             precisions=("fp32", "bf16", "int8"),
             device="cpu",
             chunk=UBATCH,

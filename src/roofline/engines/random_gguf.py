@@ -181,7 +181,7 @@ def _kind(gguf: Any, weights: str) -> Any:
             f"no random GGUF in '{weights}' can be written (known: {', '.join(FORMATS)})"
         )
     name = names.get(weights) or weights.upper()
-    return gguf.GGMLQuantizationType[name.replace("_K", "_K")]
+    return gguf.GGMLQuantizationType[name]
 
 
 def _write(gguf: Any, path: str, s: Shape, kind: Any) -> None:
@@ -246,7 +246,8 @@ def blocks(gguf: Any, kind: Any) -> Any:
         return values.astype(np.float32 if kind.name == "F32" else np.float16).view(np.uint8)
     count = TILE // block
     data = rng.integers(0, 256, (count, size), dtype=np.uint8)
-    scale = np.frombuffer(np.array([0.002], np.float16).tobytes(), np.uint8)
+    size_of_one = 2e-5 if kind.name.endswith("_K") else 0.002  # K blocks scale twice
+    scale = np.frombuffer(np.array([size_of_one], np.float16).tobytes(), np.uint8)
     for offset in _SCALES[kind.name]:
         data[:, offset : offset + 2] = scale
     return data.reshape(-1)

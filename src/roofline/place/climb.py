@@ -35,6 +35,7 @@ class Climbed:
             these: below every roof).
         prefill: FLOP/s of the engine's own prefill, where it was measured.
         falls_from: the batch from which the rate falls by over 10 %, or ``None``.
+        last: the largest batch.
     """
 
     first: Placed
@@ -45,6 +46,7 @@ class Climbed:
     against: str
     prefill: float | None
     falls_from: int | None
+    last: int
 
     def to_json(self) -> dict[str, Any]:
         """The climb as data."""
@@ -123,6 +125,7 @@ def _climb(items: list[Placed], prefill: float | None) -> Climbed:
         against=_against(best, prefill),
         prefill=prefill,
         falls_from=min(falls, default=None),
+        last=round(path[-1].point.batch),
     )
 
 

@@ -113,6 +113,8 @@ def _causes(placed: Placed, code: str) -> Iterable[Cause]:
     """Likely causes of a gap below the roof, most likely first."""
     point, case = placed.point, placed.case
     kind = case.machine.kind if case else ("cpu" if "cpu" in placed.machine.lower() else "gpu")
+    if "busy" in point.notes:
+        yield Cause("busy", {"cpus": point.load or 0.0})
     if point.basis in ("token", "first", "run"):
         yield Cause(f"average.{point.basis}")
     if code == "overhead":
@@ -121,8 +123,10 @@ def _causes(placed: Placed, code: str) -> Iterable[Cause]:
     if point.devices > 1:
         yield Cause("links", {"devices": point.devices})
     if kind == "cpu":
-        yield Cause("numa")
-        yield Cause("threads")
+        if point.settings.get("nodes") != 1:
+            yield Cause("numa")
+        if "threads" not in point.settings:
+            yield Cause("threads")
     offloaded = point.extra.get("n_gpu_layers", point.extra.get("ngl"))
     if kind != "cpu" and _partly(offloaded, case.model.depth if case else None):
         yield Cause("offload", {"layers": offloaded})

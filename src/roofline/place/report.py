@@ -138,6 +138,8 @@ def cause_words(cause: Cause, words: Words) -> str:
     for name in ("share", "kv"):
         if name in values:
             values[name] = percent(values[name])
+    if "cpus" in values:
+        values["cpus"] = digits(values["cpus"], 2)
     if cause.code == "prefix":
         values["tokens"] = percent(values["tokens"])
     for name in ("factor", "tokens"):
@@ -173,7 +175,7 @@ def climb(climbed: Climbed, words: Words) -> list[tuple[str, str]]:
     sentences = [words("place.climb.gain", **values)]
     if climbed.full_until is None:
         sentences.append(words("place.climb.never", **values))
-    elif climbed.full_until >= round(best.point.batch):
+    elif climbed.full_until >= climbed.last:
         sentences.append(words("place.climb.all", **values))
     else:
         sentences.append(words("place.climb.until", **values))

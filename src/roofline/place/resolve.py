@@ -177,7 +177,7 @@ def shortened(name: str, layers: int) -> Model:
     Raises:
         InputError: more layers than the model has.
     """
-    return from_config(short_config(name, layers), f"{name} with {layers} layers")
+    return from_config(short_config(name, layers), name)
 
 
 def short_config(name: str, layers: int | None) -> dict[str, Any]:

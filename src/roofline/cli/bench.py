@@ -1,0 +1,241 @@
+"""``roofline bench``: a real engine at batch 1…N, each point under the roof of its own minutes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from ..errors import InputError, RooflineError
+from ..units import parse_count, parse_quantity
+from . import options
+
+ENGINES = ("torch", "llamacpp", "endpoint")
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        help="a name, a config.json or its folder; with --gguf or --url, what the model is "
+        "(default: one that fits)",
+    )
+    g = p.add_argument_group("engine")
+    g.add_argument("--engine", choices=ENGINES, help="(default: one that is installed)")
+    g.add_argument("--weights", metavar="FORMAT", help="torch: bf16, fp16, fp32, int8; llamacpp: "
+                   "fp16, q8_0, q4_0, q4_k …")  # fmt: skip
+    g.add_argument("--layers", metavar="N", help="run only the first N layers, and say so")
+    g.add_argument("--device", metavar="DEVICE", help="torch: cpu, cuda, cuda:1, mps, xpu")
+    g.add_argument("--threads", metavar="N", help="CPU threads (default: all)")
+    g.add_argument("--gguf", metavar="FILE", help="llamacpp: your file, not random weights")
+    g.add_argument("--library", metavar="FILE", help="llamacpp: your own libllama")
+    g.add_argument("--url", metavar="URL", help="endpoint: http://127.0.0.1:8000")
+    g.add_argument("--served-model", metavar="NAME", help="endpoint: what the server calls it")
+    g.add_argument("--kv", metavar="FORMAT", help="endpoint: format of the cache")
+    g.add_argument("--on", metavar="MACHINE", help="endpoint: the machine the server runs on")
+    g.add_argument("--output-tokens", metavar="N", help="endpoint: tokens of an answer (128)")
+    s = p.add_argument_group("what to run")
+    s.add_argument("--batch", metavar="LIST", help="1,2,8 or 1:64 (doubling; default 1:16)")
+    s.add_argument("--context", metavar="LIST", help="contexts of decode (default 32; endpoint: "
+                   "length of the prompt, default 128)")  # fmt: skip
+    s.add_argument("--prompt", metavar="LIST", help="prompts of prefill; 0 for none (default 512)")
+    s.add_argument("--seconds", metavar="TIME", help="time of a point (default 5s)")
+    o = p.add_argument_group("what becomes of it")
+    o.add_argument("--points", metavar="FILE", help="where points go (default: named by engine)")
+    o.add_argument("--resume", action="store_true", help="leave out what the file already has")
+    o.add_argument("--dry-run", action="store_true", help="show the plan and how long it takes")
+    o.add_argument("--no-roof", action="store_true", help="do not measure this machine's ceilings")
+    options.add_output(p)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan, run, place, say."""
+    from ..engines import choose, drive
+    from ..points import PointsWriter, read_points
+
+    words = options.words(args)
+    chosen = choose.choose(_request(args))
+    _tell_plan(chosen, words)
+    if args.dry_run:
+        return 0
+    path = args.points or chosen.points_file
+    done = []
+    if args.resume and os.path.exists(path):
+        done = list(read_points(path, finished_only=True))
+    show = _Show(words)
+    stopped = False
+    points: list[Any] = []
+    with PointsWriter(path) as writer:
+        measurer = looker = None
+        try:
+            show.say(words("bench.preparing", engine=chosen.engine, model=chosen.model_name))
+            measurer = chosen.open()
+            looker = None if args.no_roof else chosen.looker(show.say)
+            points = drive.run(
+                measurer,
+                chosen.plan,
+                writer=writer,
+                looker=looker,
+                machine=chosen.machine_name,
+                facts=chosen.facts,
+                done=done,
+                tell=show,
+            )
+        except KeyboardInterrupt:
+            stopped = True
+            show.say(words("bench.stopped", path=path))
+        finally:
+            for thing in (looker, measurer):
+                if thing is not None:
+                    thing.close()
+            chosen.clean()
+    points = points or show.points
+    if points:
+        _report(args, points, words)
+        show.say(words("bench.kept", path=path))
+    return 130 if stopped else 0
+
+
+def _request(args: argparse.Namespace) -> Any:
+    from ..engines.choose import Request
+
+    if args.engine in (None, "torch") and args.gguf and args.url:
+        raise InputError("--gguf is llama.cpp's and --url a server's: give one of them")
+    return Request(
+        model=args.model,
+        engine=args.engine,
+        weights=args.weights,
+        kv=args.kv,
+        layers=_count(args.layers, "--layers"),
+        device=args.device,
+        threads=_count(args.threads, "--threads"),
+        gguf=args.gguf,
+        library=args.library,
+        url=args.url,
+        served_model=args.served_model,
+        machine=args.on,
+        output_tokens=_count(args.output_tokens, "--output-tokens") or 128,
+        batches=_list(args.batch, "--batch"),
+        contexts=_list(args.context, "--context"),
+        prompts=() if args.prompt == "0" else _list(args.prompt, "--prompt"),
+        seconds=parse_quantity(args.seconds, "s", "--seconds") if args.seconds else 5.0,
+    )
+
+
+def _count(text: str | None, what: str) -> int | None:
+    if text is None:
+        return None
+    value = parse_count(text, what)
+    if value < 1:
+        raise InputError(f"{what} must be at least 1")
+    return value
+
+
+def _list(text: str | None, what: str) -> tuple[int, ...] | None:
+    """`1,2,8`, `1:64` (doubling)."""
+    if text is None:
+        return None
+    from ..sweep import span
+
+    found = span(text, what)
+    if len(found) > 64:
+        raise InputError(f"{what} has {len(found)} values; 64 is the most for a run")
+    return tuple(int(value) for block in found.blocks() for value in block)
+
+
+def _tell_plan(chosen: Any, words: Any) -> None:
+    from ..units import seconds, si
+
+    plan = chosen.plan
+    decode = [job for job in plan.jobs if job.phase == "decode"]
+    prefill = [job for job in plan.jobs if job.phase == "prefill"]
+    batches = ", ".join(str(b) for b in dict.fromkeys(job.batch for job in decode))
+    contexts = ", ".join(str(c) for c in dict.fromkeys(job.length for job in decode))
+    lines = [
+        words("bench.plan.what", engine=chosen.engine, model=chosen.model_name,
+              weights=chosen.weights or "?", device=chosen.device),
+    ]  # fmt: skip
+    if decode:
+        key = "bench.plan.served" if chosen.engine == "endpoint" else "bench.plan.decode"
+        lines.append(words(key, batches=batches, contexts=contexts))
+    if prefill:
+        lines.append(
+            words("bench.plan.prefill", prompts=", ".join(str(job.length) for job in prefill))
+        )
+    for skip in plan.skipped:
+        lines.append(
+            words("bench.plan.memory", batch=skip.job.batch, length=skip.job.length,
+                  needed=si(skip.needed, "B"), there=si(skip.there, "B"))
+        )  # fmt: skip
+    lines.append(words("bench.plan.time", count=len(plan.jobs), time=seconds(plan.total)))
+    print("\n".join(lines), file=sys.stderr)
+
+
+class _Show:
+    """Progress on the error output: one line a point, rewritten while it runs on a terminal."""
+
+    def __init__(self, words: Any) -> None:
+        self.words = words
+        self.live = sys.stderr.isatty()
+        self.points: list[Any] = []
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        print(("\r\033[K" if self.live else "") + text, file=sys.stderr, flush=True)
+
+    def __call__(self, event: Any) -> None:
+        """Hear an event of the run."""
+        from ..units import digits, percent, seconds
+
+        what = self.words(
+            f"bench.job.{event.job.phase}", batch=event.job.batch, length=event.job.length
+        )
+        head = f"{event.index}/{event.total} {what}"
+        if event.kind == "start":
+            if self.live:
+                left = self.words("bench.left", time=seconds(event.left))
+                print(f"\r\033[K{head} … {left}", end="", file=sys.stderr, flush=True)
+            return
+        if event.point is not None and event.kind in ("done", "skip"):
+            self.points.append(event.point)
+            spread = event.point.seconds.spread
+            speed = self.words(
+                "bench.speed",
+                speed=digits(event.point.tokens_per_s),
+                spread=percent(spread) if spread is not None else "?",
+                samples=event.point.seconds.samples or "?",
+            )
+            key = "bench.done" if event.kind == "done" else "bench.kept.earlier"
+            marks = [self.words(f"bench.note.{n}") for n in event.point.notes
+                     if self.words.has(f"bench.note.{n}")]  # fmt: skip
+            self.say(f"{head}: {self.words(key, speed=speed)}"
+                     + (f" ({'; '.join(marks)})" if marks else ""))  # fmt: skip
+        else:
+            self.say(f"{head}: {event.message}")
+
+
+def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
+    """Every point under its roof."""
+    from ..place.placed import place
+    from ..place.resolve import Resolver
+    from ..place.summary import judged, text
+
+    resolver = Resolver(model=args.model, weights=args.weights, kv=args.kv, machine=args.on)
+    placed = []
+    for point in points:
+        try:
+            placed.append(place(*resolver.case(point)))
+        except RooflineError as error:
+            print(words("bench.unplaced", reason=str(error)), file=sys.stderr)
+            break
+    if args.json:
+        for item, found in judged(placed):
+            line = item.to_json() | {"verdict": found.to_json()}
+            print(json.dumps(line, ensure_ascii=False))
+        return
+    if placed:
+        print(text(placed, words, columns=options.columns()))

@@ -1,0 +1,301 @@
+"""From what was asked to what will run: engine, model, formats, plan.
+
+Nothing heavy is imported and no model is made before `Chosen.open`, so that a plan costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
+from ..model.load import load
+from ..model.model import Model
+from .drive import Measurer, Stepwise
+from .plan import Plan, plan
+
+SMALL = ("tinyllama-1.1b", "qwen3-0.6b", "gemma-3-270m")
+"""Models to choose from where none is named, largest first: the first that fits twice."""
+
+LARGE = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b")
+"""The same on an accelerator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for; `None` was not said."""
+
+    model: str | None = None
+    engine: str | None = None
+    weights: str | None = None
+    kv: str | None = None
+    layers: int | None = None
+    device: str | None = None
+    threads: int | None = None
+    gguf: str | None = None
+    library: str | None = None
+    url: str | None = None
+    served_model: str | None = None
+    machine: str | None = None
+    output_tokens: int = 128
+    batches: tuple[int, ...] | None = None
+    contexts: tuple[int, ...] | None = None
+    prompts: tuple[int, ...] | None = None
+    seconds: float = 5.0
+
+
+@dataclass(slots=True)
+class Chosen:
+    """What will run.
+
+    Attributes:
+        engine, model_name, weights, device: for people.
+        plan: the jobs.
+        points_file: where points go unless another file is named.
+        machine_name: the machine's name in points.
+    """
+
+    request: Request
+    engine: str
+    model_name: str
+    weights: str | None
+    device: str
+    plan: Plan
+    machine_name: str | None
+    _folder: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the machine besides its name: memory nodes, processor cores."""
+        if self.engine == "endpoint":
+            return {}
+        from ..measure import limits, topology
+
+        cores = limits.read(topology.read()).cores
+        return {"nodes": len({core.node for core in cores}), "cores": len(cores)}
+
+    @property
+    def points_file(self) -> str:
+        """A file in the current folder, named by what runs."""
+        parts = [self.engine, os.path.basename(self.model_name), self.weights or ""]
+        name = "-".join(part for part in parts if part)
+        safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name)
+        return f"roofline-{safe[:100]}.jsonl"
+
+    def open(self) -> Measurer:
+        """The engine, its model made.
+
+        Raises:
+            RooflineError: a library is missing, or the model cannot be made.
+        """
+        r = self.request
+        if self.engine == "endpoint":
+            from .endpoint import Endpoint
+
+            context = (r.contexts or (128,))[0]
+            return Endpoint(
+                str(r.url),
+                model=r.served_model,
+                known_as=r.model,
+                weights=r.weights,
+                kv=r.kv,
+                prompt=context,
+                output=r.output_tokens,
+            )
+        if self.engine == "torch":
+            from ..place.resolve import short_config
+            from .pytorch import Torch
+
+            return Stepwise(
+                Torch(
+                    short_config(self.model_name, r.layers),
+                    model=self.model_name,
+                    weights=self.weights or "bf16",
+                    layers=r.layers,
+                    device=self.device,
+                    threads=r.threads,
+                )
+            )
+        from .llamacpp import LlamaCpp
+
+        return Stepwise(
+            LlamaCpp(
+                r.gguf or self._written(),
+                model=self.model_name,
+                weights=self.weights or "",
+                layers=r.layers if r.gguf is None else None,
+                threads=r.threads,
+                library=r.library,
+                sized=r.gguf is not None,
+            )
+        )
+
+    def _written(self) -> str:
+        """A random GGUF in a folder of its own, removed by `clean`."""
+        from ..place.resolve import short_config
+        from .random_gguf import write
+
+        folder = tempfile.mkdtemp(prefix="roofline-")
+        self._folder.append(folder)
+        path = os.path.join(folder, "random.gguf")
+        config = short_config(self.model_name, self.request.layers)
+        write(path, config, self.weights or "q8_0", self.model_name)
+        return path
+
+    def looker(self, warn: Callable[[str], None]) -> Any:
+        """A probe of this machine's roof, or ``None`` where the engine runs elsewhere."""
+        if self.engine == "endpoint":
+            return None
+        from .roofs import RoofProbe, try_probe
+
+        wide = {"fp32": ("fp32",), "fp16": ("fp16",)}
+        precisions = wide.get(self.weights or "", ("bf16",))
+        return try_probe(lambda: RoofProbe(self.device, precisions), warn)
+
+    def clean(self) -> None:
+        """Remove what was written for the run."""
+        import shutil
+
+        for folder in self._folder:
+            shutil.rmtree(folder, ignore_errors=True)
+        self._folder.clear()
+
+
+def choose(request: Request) -> Chosen:
+    """Engine, model and plan of a request.
+
+    Raises:
+        MissingExtra: no engine is installed.
+        InputError: options that contradict each other.
+    """
+    engine = request.engine or _engine(request)
+    if engine == "endpoint":
+        return _endpoint(request)
+    device = request.device or (_accelerator() if engine == "torch" else "cpu")
+    if engine == "llamacpp" and request.device not in (None, "cpu"):
+        raise InputError("--device is torch's; llama.cpp uses what its library was built for")
+    name, model = _model(request, device)
+    weights = request.weights
+    if weights is None and request.gguf is None:
+        weights = "bf16" if engine == "torch" else "q8_0"
+    memory = _memory(device)
+    made = plan(
+        batches=request.batches or (1, 2, 4, 8, 16),
+        contexts=request.contexts or (32,),
+        prompts=(512,) if request.prompts is None else request.prompts,
+        seconds=request.seconds,
+        model=_cut(name, request.layers) if request.layers else model,
+        weights={"int8": "w8a16"}.get(weights or "", weights),
+        memory=memory,
+    )
+    if not made.jobs:
+        raise InputError(
+            f"nothing of this fits in memory ({name} needs {made.skipped[0].needed / 1e9:.1f} GB, "
+            f"{(memory or 0) / 1e9:.1f} GB are free); choose another model or --layers"
+            if made.skipped
+            else "nothing to run: give --batch or --prompt"
+        )
+    return Chosen(request, engine, name, weights, device, made, _machine_name(device))
+
+
+def _engine(request: Request) -> str:
+    if request.url:
+        return "endpoint"
+    if request.gguf or request.library:
+        return "llamacpp"
+    has = {"torch": find_spec("torch") and find_spec("transformers"), "llamacpp": _has_llama()}
+    order = ("torch", "llamacpp") if has["torch"] and _accelerator() != "cpu" else (
+        "llamacpp", "torch")  # fmt: skip
+    for name in order:
+        if has[name]:
+            return name
+    raise MissingExtra("an engine", "llamacpp", "running a model")
+
+
+def _has_llama() -> bool:
+    from .libllama import candidates
+
+    return bool(find_spec("gguf")) and next(iter(candidates()), None) is not None
+
+
+def _accelerator() -> str:
+    """The first accelerator that torch sees, or ``cpu``; torch is only imported if it is there."""
+    if not find_spec("torch"):
+        return "cpu"
+    from ..measure.torch_device import devices, import_torch
+
+    found = devices(import_torch("looking for an accelerator"))
+    return found[0].key if found else "cpu"
+
+
+def _model(request: Request, device: str) -> tuple[str, Model | None]:
+    """The model asked for, or one that fits."""
+    if request.gguf is not None and request.model is None:
+        try:
+            return request.gguf, load(request.gguf)
+        except (UnsupportedError, NotFound):
+            raise
+        except InputError:
+            return request.gguf, None
+    if request.model is not None:
+        return request.model, load(request.model)
+    memory = _memory(device) or 8e9
+    names = SMALL if device == "cpu" else LARGE
+    for name in names:
+        model = load(name)
+        if 2 * model.work().resident < memory:
+            return name, model
+    raise InputError("no small model fits in memory; name one, with --layers")
+
+
+def _cut(name: str, layers: int) -> Model:
+    from ..place.resolve import shortened
+
+    return shortened(name, layers)
+
+
+def _endpoint(request: Request) -> Chosen:
+    if not request.url:
+        raise InputError("the endpoint engine asks a server: give its address with --url")
+    if request.prompts:
+        raise InputError("a server's prefill is not timed apart; leave out --prompt")
+    made = plan(
+        batches=request.batches or (1, 2, 4, 8, 16),
+        contexts=(request.contexts or (128,))[:1],
+        prompts=(),
+        seconds=request.seconds,
+    )
+    model = request.model or request.served_model or "the server's model"
+    return Chosen(request, "endpoint", model, request.weights, "server", made, request.machine)
+
+
+def _memory(device: str) -> float | None:
+    """Bytes free for a model on the device, with a tenth to spare."""
+    if device == "cpu":
+        from ..measure import limits, topology
+
+        free = limits.read(topology.read()).memory
+        return 0.9 * free if free else None
+    from ..measure.torch_device import TorchDevice, import_torch
+
+    kind, _, index = device.partition(":")
+    free = TorchDevice(import_torch("looking at the device"), kind, int(index or 0)).free
+    return 0.9 * free if free else None
+
+
+def _machine_name(device: str) -> str | None:
+    if device == "cpu":
+        from ..measure import topology
+
+        return topology.read().name or "this machine"
+    from ..measure.torch_device import TorchDevice, import_torch
+
+    kind, _, index = device.partition(":")
+    try:
+        return TorchDevice(import_torch("its name"), kind, int(index or 0)).name
+    except RooflineError:
+        return None

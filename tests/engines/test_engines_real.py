@@ -1,0 +1,244 @@
+"""Real engines, for real, on tiny models: what they run is what they say."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.cli import main
+from roofline.engines.base import Job
+from roofline.errors import InputError, UnsupportedError
+from roofline.points import read_points
+
+TINY: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 512,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "max_position_embeddings": 2048,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    import json
+
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    return tmp_path
+
+
+# -- torch
+
+
+@pytest.mark.parametrize("weights", ["bf16", "fp32", "int8"])
+def test_torch_runs_a_step_and_takes_it_back(weights: str) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from roofline.engines.pytorch import Torch
+
+    engine = Torch(dict(TINY), model="tiny", weights=weights, threads=1)
+    runner = engine.prepare(Job("decode", 3, 17))
+    for _ in range(3):  # a static cache of 17 would overflow without the rewind
+        runner.step()
+        assert int(runner.cache.layers[0].get_seq_length()) == 17
+        runner.rewind()
+        assert int(runner.cache.layers[0].get_seq_length()) == 16
+    assert runner.cache.layers[0].keys.shape == (3, 2, 17, 64)
+    runner.close()
+    prefill = engine.prepare(Job("prefill", 2, 9))
+    prefill.step()
+    prefill.rewind()
+    prefill.close()
+    engine.close()
+    assert engine.setup.weights == ("w8a16" if weights == "int8" else weights)
+
+
+def test_torch_computes_what_the_real_class_computes() -> None:
+    """The same logits as the model class with an ordinary cache: nothing is skipped."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from roofline.engines.pytorch import Torch
+
+    engine = Torch(dict(TINY), model="tiny", weights="fp32", threads=1)
+    runner = engine.prepare(Job("prefill", 1, 8))
+    with torch.inference_mode():
+        ours = engine.forward(**runner.inputs).logits
+        plain = engine.model(runner.inputs["input_ids"]).logits[:, -1:]
+    assert torch.allclose(ours, plain, atol=1e-4)
+    assert torch.isfinite(ours).all() and ours.std() > 1e-4
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "gemma3_text", "mixtral", "qwen2"])
+def test_torch_builds_other_architectures(kind: str) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from roofline.engines.pytorch import Torch
+
+    config = dict(TINY, model_type=kind, head_dim=64, sliding_window=8)
+    config |= {"num_local_experts": 4, "num_experts_per_tok": 2} if kind == "mixtral" else {}
+    engine = Torch(config, model="tiny", weights="fp32", threads=1)
+    runner = engine.prepare(Job("decode", 2, 24))
+    runner.step()
+    runner.rewind()
+    runner.step()
+    runner.close()
+
+
+def test_torch_refuses_by_name() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from roofline.engines.pytorch import Torch
+
+    with pytest.raises(UnsupportedError, match="not 'q4_0'"):
+        Torch(dict(TINY), model="tiny", weights="q4_0")
+    with pytest.raises(UnsupportedError, match="cannot build it"):
+        Torch({"model_type": "no-such-thing"}, model="tiny")
+    with pytest.raises(InputError, match="no device"):
+        Torch(dict(TINY), model="tiny", device="cuda:99")
+
+
+# -- llama.cpp
+
+
+def libllama() -> str | None:
+    from roofline.engines.libllama import candidates
+
+    return next(iter(candidates()), None)
+
+
+needs_llama = pytest.mark.skipif(libllama() is None, reason="no libllama here")
+
+
+@pytest.mark.parametrize("weights", ["fp16", "bf16", "q8_0", "q4_0", "q4_k", "q6_k", "q5_1"])
+def test_a_random_gguf_is_one_the_reader_reads(tmp_path: Path, weights: str) -> None:
+    gguf = pytest.importorskip("gguf")
+    import numpy as np
+
+    from roofline.engines.random_gguf import write
+
+    path = str(tmp_path / "tiny.gguf")
+    write(path, dict(TINY), weights)
+    reader = gguf.GGUFReader(path)
+    tensors = {t.name: t for t in reader.tensors}
+    assert tensors["blk.1.ffn_down.weight"].shape.tolist() == [512, 256]
+    parameters = sum(int(t.n_elements) for t in reader.tensors)
+    one = 256 * 256 * 2 + 128 * 256 * 2 + 3 * 256 * 512 + 2 * 256
+    assert parameters == 2 * 512 * 256 + 2 * one + 256
+    values = gguf.quants.dequantize(
+        tensors["output.weight"].data, tensors["output.weight"].tensor_type
+    )
+    assert np.isfinite(values).all()
+    assert 1e-4 < float(np.abs(values).mean()) < 1.0
+    assert not os.path.exists(path + ".part")
+
+
+def test_a_random_gguf_refuses_by_name(tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    from roofline.engines.random_gguf import write
+
+    path = str(tmp_path / "x.gguf")
+    with pytest.raises(UnsupportedError, match="'deepseek_v3'"):
+        write(path, {"model_type": "deepseek_v3"}, "q8_0")
+    with pytest.raises(UnsupportedError, match="'iq1_s'"):
+        write(path, dict(TINY), "iq1_s")
+    with pytest.raises(UnsupportedError, match="rows of 160"):
+        write(path, dict(TINY, hidden_size=160), "q4_k")
+    with pytest.raises(InputError, match="has no vocab_size"):
+        write(path, {k: v for k, v in TINY.items() if k != "vocab_size"}, "q8_0")
+    with pytest.raises(InputError, match="cannot be written"):
+        write(str(tmp_path / "no" / "x.gguf"), dict(TINY), "q8_0")
+    assert os.listdir(tmp_path) == []
+
+
+@needs_llama
+def test_llama_cpp_decodes_all_sequences_in_one_step(tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    from roofline.engines.llamacpp import LlamaCpp
+    from roofline.engines.random_gguf import write
+
+    path = str(tmp_path / "tiny.gguf")
+    write(path, dict(TINY), "q8_0")
+    engine = LlamaCpp(path, model="tiny", weights="q8_0", threads=1)
+    assert engine.vocab == 512
+    assert engine.setup.settings["description"].endswith("Q8_0")
+    pos_max = engine.lib._lib.llama_memory_seq_pos_max
+    pos_max.restype, pos_max.argtypes = ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32]
+    runner = engine.prepare(Job("decode", 4, 33))
+    for _ in range(3):
+        runner.step()
+        assert [pos_max(runner.memory, s) for s in range(4)] == [32] * 4
+        runner.rewind()
+        assert [pos_max(runner.memory, s) for s in range(4)] == [31] * 4
+    runner.close()
+    prefill = engine.prepare(Job("prefill", 3, 700))
+    prefill.step()
+    assert [pos_max(prefill.memory, s) for s in range(3)] == [699] * 3
+    prefill.rewind()
+    assert [pos_max(prefill.memory, s) for s in range(3)] == [-1] * 3
+    prefill.close()
+    engine.close()
+
+
+@needs_llama
+def test_llama_cpp_refuses_files_in_a_sentence(tmp_path: Path) -> None:
+    from roofline.engines.libllama import LibLlama
+    from roofline.engines.llamacpp import LlamaCpp
+
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(b"GGUF" + b"\0" * 100)
+    with pytest.raises(InputError, match="does not load it"):
+        LlamaCpp(str(path), model="x", weights="q8_0")
+    with pytest.raises(InputError, match="cannot be loaded as a library"):
+        LibLlama(str(path))
+    with pytest.raises(InputError, match="has no llama_"):
+        LibLlama("libc.so.6")
+
+
+# -- the verb, from question to answer
+
+
+@pytest.mark.parametrize("engine", ["torch", "llamacpp"])
+def test_bench_from_a_config_to_points_and_words(
+    folder: Path, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if engine == "llamacpp" and libllama() is None:
+        pytest.skip("no libllama here")
+    pytest.importorskip("gguf" if engine == "llamacpp" else "transformers")
+    path = str(folder / "points.jsonl")
+    line = f"bench {folder} --engine {engine} --batch 1,4 --context 16 --prompt 32"
+    line += f" --seconds 20ms --no-roof --threads 1 --points {path} --lang en"
+    line += " --device cpu" if engine == "torch" else " --weights q8_0"
+    assert main(line.split()) == 0
+    points = list(read_points(path))
+    assert [(p.phase, p.batch) for p in points] == [("prefill", 1), ("decode", 1), ("decode", 4)]
+    assert all(p.seconds.samples and p.seconds.samples >= 2 for p in points)
+    said = capsys.readouterr()
+    assert "not placed" in said.err  # without a roof the machine has to be named
+    assert main(["place", path, "--on", "xeon-8480", "--lang", "en"]) == 0
+    assert "decode, batch 4, context 16" in capsys.readouterr().out
+    assert main([*line.split(), "--resume"]) == 0
+    assert len(list(read_points(path))) == 3
+
+
+def test_the_roof_of_the_same_minutes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything real and small: the point carries its roof, and is under it or explained."""
+    pytest.importorskip("transformers")
+    from roofline.engines.roofs import RoofProbe
+
+    with RoofProbe(room=1 << 26) as probe:
+        first, second = probe.look(), probe.look()
+    for roof in (first, second):
+        assert roof.bandwidth and 1e8 < roof.bandwidth < 1e13
+        assert roof.compute["bf16"] >= roof.compute["fp32"] * 0.5
+        assert 0 <= (roof.spread or 0) < 1
