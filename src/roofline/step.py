@@ -12,6 +12,8 @@ Everything a step costs is linear in the quantities below (B, T, P: batch, new t
     entries(W)        Σ B·min(P+T, W+T-1)                  cache entries read
     held(W)           Σ B·min(P+T, W)                      cache entries kept for the next step
     touched(E, k)     E·(1-(1-k/E)^N)                      distinct experts hit by N tokens
+    chunk_…(W)        as pairs and entries                 attention within chunks of W tokens
+    block_…(W, m)     as pairs and entries                 W keys in chosen blocks of m tokens
     latent(…)         Σ min(absorbed, expanded)            FLOPs of latent attention, cheaper form
     passes(m)         min(m, largest B)                    microbatches that a step is run in
 
@@ -242,7 +244,7 @@ class Quantity:
         return data
 
     def _own_json(self) -> dict[str, Any]:
-        if self.q in ("pairs", "entries", "held"):
+        if self.q in ("pairs", "entries", "held", "block_pairs", "block_entries"):
             return {"q": self.q, "window": self.window, "stride": self.stride}
         if self.q in ("chunk_pairs", "chunk_entries"):
             return {"q": self.q, "window": self.window}
@@ -281,14 +283,34 @@ def _chunk_pairs(q: Quantity, g: Group) -> Number:
     # Query p (from 0) sees the keys of its own chunk up to itself: p mod C + 1 of them.
     size = q.window or 1
 
-    def seen(n: Number) -> Number:
-        return (n // size) * (size * (size + 1) // 2) + (n % size) * (n % size + 1) // 2
-
-    return seen(g.context) - seen(g.past)
+    return _in_own_chunk(g.context, size) - _in_own_chunk(g.past, size)
 
 
 def _chunk_entries(q: Quantity, g: Group) -> Number:
     return g.context - (g.past // (q.window or 1)) * (q.window or 1)
+
+
+def _in_own_chunk(n: Number, size: int) -> Number:
+    # Σ_{p=1..n} ((p-1) mod size) + 1
+    return (n // size) * (size * (size + 1) // 2) + (n % size) * (n % size + 1) // 2
+
+
+def _block_pairs(q: Quantity, g: Group) -> Number:
+    # Query p sees its own block up to itself and the best of the blocks before, so many keys
+    # at most that the whole choice is `window` keys in blocks of `stride`.
+    size, most = q.stride, q.window or 0
+
+    def seen(n: Number) -> Number:
+        rising = _least(n, most)
+        beyond = (n - rising) * (most - size) + _in_own_chunk(n, size)
+        return rising * (rising + 1) // 2 + beyond - _in_own_chunk(rising, size)
+
+    return seen(g.context) - seen(g.past)
+
+
+def _block_entries(q: Quantity, g: Group) -> Number:
+    own = (g.context - 1) % q.stride + 1
+    return _least(g.context, (q.window or 0) - q.stride + own + g.new_tokens - 1)
 
 
 def _latent(q: Quantity, g: Group) -> Number:
@@ -299,7 +321,7 @@ def _latent(q: Quantity, g: Group) -> Number:
     pairs = causal_pairs(g.past, g.new_tokens, q.window)
     return _least(
         pair_absorbed * pairs + token_absorbed * g.new_tokens,
-        pair_expanded * pairs + entry_expanded * g.context,
+        pair_expanded * pairs + entry_expanded * _entries(q, g),
     )
 
 
@@ -312,6 +334,8 @@ _PER_GROUP = {
     "held": _held,
     "chunk_pairs": _chunk_pairs,
     "chunk_entries": _chunk_entries,
+    "block_pairs": _block_pairs,
+    "block_entries": _block_entries,
     "latent": _latent,
 }
 

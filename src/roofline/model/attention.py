@@ -3,7 +3,7 @@
 Per layer with H query heads, G key-value heads and widths dk, dv (``counting.md``):
 FLOPs 2·H·(dk+dv) per query-key pair; bytes read G·(dk+dv)·c per cache entry, written
 G·(dk+dv)·c per new token. In decode its intensity is H/G with a bf16 cache, whatever the
-batch. A window W (or chunk) bounds pairs and entries.
+batch. A window, a chunk or a choice of keys bounds pairs and entries.
 """
 
 from __future__ import annotations
@@ -17,6 +17,58 @@ from .parts import Linear, Pricing, divide, linear, whole
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Which keys a query attends to; all up to itself where nothing is set.
+
+    Attributes:
+        window: the last so many tokens, itself included.
+        chunk: those of its own chunk of so many tokens (Llama 4).
+        top: so many that an indexer chooses (DeepSeek sparse attention); all are kept. Queries
+            of one step are taken to choose alike, so that reads are a lower bound.
+        block: the choice is of whole blocks of so many tokens, its own among them (MiniMax-M3).
+    """
+
+    window: int | None = None
+    chunk: int | None = None
+    top: int | None = None
+    block: int | None = None
+
+    @property
+    def label(self) -> str:
+        """For an operator's name: ``[window 128]``."""
+        for name, value in (("window", self.window), ("chunk", self.chunk), ("top", self.top)):
+            if value is not None:
+                return f"[{name} {value}]"
+        return ""
+
+    @property
+    def seen(self) -> Quantity:
+        """Query-key pairs."""
+        if self.chunk is not None:
+            return Quantity("chunk_pairs", self.chunk)
+        if self.block is not None:
+            return Quantity("block_pairs", self.top, self.block)
+        return pairs(self.window if self.top is None else self.top)
+
+    @property
+    def read(self) -> Quantity:
+        """Cache entries read."""
+        if self.chunk is not None:
+            return Quantity("chunk_entries", self.chunk)
+        if self.block is not None:
+            return Quantity("block_entries", self.top, self.block)
+        return entries(self.window if self.top is None else self.top)
+
+    @property
+    def kept(self) -> Quantity:
+        """Cache entries kept for the next step."""
+        return held(self.window if self.chunk is None else self.chunk)
+
+
+ALL = Span()
+
+
+@dataclass(frozen=True, slots=True)
 class Attention:
     """Grouped-query attention; ``kv_heads = heads`` is multi-head, 1 is multi-query.
 
@@ -24,14 +76,16 @@ class Attention:
         hidden: width of the residual stream.
         heads, kv_heads: H, G.
         key_width, value_width: dk, dv per head.
-        window: tokens a query may attend to, itself included; ``None`` for all.
-        chunk: attend within chunks of this many tokens instead (Llama 4).
+        span: which keys a query attends to.
         qkv_bias, out_bias: whether the projections add a vector.
         extra_vectors: parameters of query/key norms and sinks.
-        gated: an output gate as wide as the queries is projected too (Qwen3.5, Step).
+        gate: width of a gate on the heads' results: as wide as they are, or one per head.
+        gate_name: its module, or empty where the query projection holds it too (Qwen3.5).
         shares_cache: reads another layer's cache: projects no keys and values, holds none.
-        keys_are_values: keys serve as values: one projection, both cached (Gemma 4).
-        fused_names: module paths of q, k, v and out, for exclusion lists.
+        keys_are_values: one projection serves as keys and values; both are cached (Gemma 4).
+        width: of the layer's input where it is not ``hidden`` (Zamba).
+        names: module paths of q, k, v and out, for exclusion lists.
+        title: how its operators are called.
     """
 
     hidden: int
@@ -39,37 +93,44 @@ class Attention:
     kv_heads: int
     key_width: int
     value_width: int
-    window: int | None = None
-    chunk: int | None = None
+    span: Span = ALL
     qkv_bias: bool = False
     out_bias: bool = False
     extra_vectors: int = 0
-    gated: bool = False
+    gate: int = 0
+    gate_name: str = ""
     shares_cache: bool = False
     keys_are_values: bool = False
+    width: int | None = None
     names: tuple[str, str, str, str] = (
         "self_attn.q_proj",
         "self_attn.k_proj",
         "self_attn.v_proj",
         "self_attn.o_proj",
     )
+    title: str = "attention"
 
     def _inputs(self) -> tuple[Linear, ...]:
         q, k, v, _ = self.names
-        queries = self.heads * self.key_width * (2 if self.gated else 1)
-        found = [Linear(q, self.hidden, queries, self.qkv_bias)]
+        width = self.width or self.hidden
+        queries = self.heads * self.key_width
+        if self.gate and not self.gate_name:
+            queries += self.gate
+        found = [Linear(q, width, queries, self.qkv_bias)]
         if not self.shares_cache:
-            found.append(Linear(k, self.hidden, self.kv_heads * self.key_width, self.qkv_bias))
+            found.append(Linear(k, width, self.kv_heads * self.key_width, self.qkv_bias))
             if not self.keys_are_values:
-                width = self.kv_heads * self.value_width
-                found.append(Linear(v, self.hidden, width, self.qkv_bias))
+                values = self.kv_heads * self.value_width
+                found.append(Linear(v, width, values, self.qkv_bias))
+        if self.gate and self.gate_name:
+            found.append(Linear(self.gate_name, width, self.gate))
         return tuple(found)
 
     def _output(self) -> Linear:
         return Linear(self.names[3], self.heads * self.value_width, self.hidden, self.out_bias)
 
     def linears(self) -> tuple[Linear, ...]:
-        """Query, key, value and output projections."""
+        """Query, key, value and output projections, the gate's among them."""
         return (*self._inputs(), self._output())
 
     @property
@@ -89,36 +150,30 @@ class Attention:
             InputError: the heads do not divide.
         """
         heads = divide(self.heads, tp, "query heads")
+        gate = self.gate * heads // self.heads
         if tp % self.kv_heads == 0:
-            return replace(self, heads=heads, kv_heads=1)
-        return replace(self, heads=heads, kv_heads=divide(self.kv_heads, tp, "key-value heads"))
+            return replace(self, heads=heads, kv_heads=1, gate=gate)
+        kv_heads = divide(self.kv_heads, tp, "key-value heads")
+        return replace(self, heads=heads, kv_heads=kv_heads, gate=gate)
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Projections, attention proper, output projection."""
-        yield from linear("attention.qkv", self._inputs(), pricing)
+        yield from linear(f"{self.title}.qkv", self._inputs(), pricing)
         yield self.core(pricing)
-        yield from linear("attention.out", (self._output(),), pricing)
+        yield from linear(f"{self.title}.out", (self._output(),), pricing)
 
     def core(self, pricing: Pricing) -> Operator:
         """Scores and weighted sum: the part that reads the cache."""
-        c = pricing.kv.size
         width = self.heads * (self.key_width + self.value_width)
-        if self.chunk is not None:
-            seen = Quantity("chunk_pairs", self.chunk)
-            read, kept = Quantity("chunk_entries", self.chunk), held(self.chunk)
-            name = f"attention[chunk {self.chunk}]"
-        else:
-            seen, read, kept = pairs(self.window), entries(self.window), held(self.window)
-            name = "attention" if self.window is None else f"attention[window {self.window}]"
-        entry = whole(self.entry * c)
+        entry = whole(self.entry * pricing.kv.size)
         return Operator(
-            name=name,
+            name=self.title + self.span.label,
             kind="attention",
             count=1,
             compute=pricing.attention_compute,
-            flops=((seen, 2 * width),),
-            kv_read=((read, entry),),
+            flops=((self.span.seen, 2 * width),),
+            kv_read=((self.span.read, entry),),
             kv_write=() if self.shares_cache else ((TOKENS, entry),),
-            held=() if self.shares_cache else ((kept, entry),),
+            held=() if self.shares_cache else ((self.span.kept, entry),),
             activations=((TOKENS, whole(width * pricing.activation.size)),),
         )

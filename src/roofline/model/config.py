@@ -40,12 +40,43 @@ class Config:
         self.data = data
         self.where = where
         self.seen: set[str] = set()
+        self.aliases: dict[str, tuple[str, ...]] = {}
+        self.defaults: dict[str, Any] = {}
 
     @property
     def kind(self) -> str:
         """Its ``model_type``, or the empty string."""
         value = self.data.get("model_type")
         return value if isinstance(value, str) else ""
+
+    def assume(self, aliases: dict[str, tuple[str, ...]], defaults: dict[str, Any]) -> None:
+        """Other names that keys go by, and what a family's own class takes for a missing one."""
+        self.aliases = aliases
+        self.defaults = defaults
+
+    def layer(self, changes: dict[str, Any]) -> Config:
+        """The same config with some keys changed, as one layer sees it."""
+        if not changes:
+            return self
+        view = Config({**self.data, **changes}, self.where)
+        view.seen, view.aliases, view.defaults = self.seen, self.aliases, self.defaults
+        return view
+
+    def per_layer(self, depth: int) -> list[dict[str, Any]]:
+        """What ``per_layer_config`` changes in each layer (transformers 5 writes it)."""
+        value = self.get("per_layer_config")
+        found: list[dict[str, Any]] = [{}] * depth
+        if value is None:
+            return found
+        if not isinstance(value, dict):
+            raise InputError(f"{self.where}: per_layer_config must be an object")
+        for key, changes in value.items():
+            if not (key.isdecimal() and len(key) < 8 and isinstance(changes, dict)):
+                raise InputError(f"{self.where}: per_layer_config maps layers to objects")
+            if int(key) >= depth:
+                raise InputError(f"{self.where}: per_layer_config has a layer {key} of {depth}")
+            found[int(key)] = changes
+        return found
 
     def sub(self, name: str) -> Config:
         """A nested config, ``text_config``."""
@@ -57,20 +88,36 @@ class Config:
 
     def has(self, name: str) -> bool:
         """Whether the key is there and not null."""
-        self.seen.add(name)
-        return self.data.get(name) is not None
+        return self.get(name) is not None
 
     def get(self, name: str) -> Any:
-        """The raw value, ``None`` where absent."""
+        """The raw value of a key or of one of its aliases, ``None`` where absent.
+
+        Raises:
+            InputError: two aliases of one key disagree.
+        """
         self.seen.add(name)
-        return self.data.get(name)
+        found = self.data.get(name)
+        for other in self.aliases.get(name, ()):
+            self.seen.add(other)
+            value = self.data.get(other)
+            if found is None:
+                found = value
+            elif value is not None and value != found:
+                raise InputError(
+                    f"{self.where}: {name} is {short(found)} and {other} is {short(value)}, "
+                    "which should be the same"
+                )
+        return found
 
     def _find(self, names: tuple[str, ...], default: Any) -> tuple[str, Any]:
+        values = [self.get(name) for name in names]
+        for name, value in zip(names, values, strict=True):
+            if value is not None:
+                return name, value
         for name in names:
-            self.seen.add(name)
-        for name in names:
-            if self.data.get(name) is not None:
-                return name, self.data[name]
+            if self.defaults.get(name) is not None:
+                return name, self.defaults[name]
         if default is _MISSING:
             raise InputError(f"{self.where}: {' or '.join(names)} is missing")
         return names[0], default
@@ -92,7 +139,7 @@ class Config:
 
     def optional(self, *names: str, least: int = 1, most: int = LIMITS["width"]) -> int | None:
         """A whole number, or ``None`` where the key is absent or null."""
-        if not any(self.has(n) for n in names):
+        if all(self.get(n) is None and self.defaults.get(n) is None for n in names):
             return None
         return self.integer(*names, least=least, most=most)
 

@@ -80,7 +80,8 @@ class Experts:
         shared: an MLP that every token passes through, or ``None``.
         shared_gate: whether the shared MLP's output is gated by a ``hidden → 1`` matrix.
         router_bias: parameters of the router beside its matrix (bias or correction).
-        inner: width of the tokens as experts see them, where it is not ``hidden``.
+        latent: width of the tokens as experts see them, projected there and back (Nemotron 3).
+        routers: the router's matrices where they are more than ``hidden → experts``.
         spread: devices that each hold their own share of the experts; all of them share E.
     """
 
@@ -90,34 +91,49 @@ class Experts:
     width: int
     gated: bool = True
     bias: bool = False
+    names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
     shared: Mlp | None = None
     shared_gate: bool = False
+    shared_gate_name: str = "mlp.shared_expert_gate"
     router_bias: int = 0
     router: str = "mlp.gate"
     prefix: str = "mlp.experts"
-    inner: int | None = None
+    latent: int | None = None
+    latent_names: tuple[str, str] = ("mlp.fc1_latent_proj", "mlp.fc2_latent_proj")
+    routers: tuple[Linear, ...] = ()
     spread: int = 1
 
     def expert(self) -> tuple[Linear, ...]:
         """The matrices of the experts, all copies that are held here."""
-        inner = self.inner or self.hidden
+        inner = self.latent or self.hidden
         n, b = self.experts // self.spread, self.bias
-        first = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
+        gate, up, down = self.names
+        first = (gate, up) if self.gated else (up,)
         return (
             *(Linear(f"{self.prefix}.*.{f}", inner, self.width, b, n) for f in first),
-            Linear(f"{self.prefix}.*.down_proj", self.width, inner, b, n),
+            Linear(f"{self.prefix}.*.{down}", self.width, inner, b, n),
         )
 
-    def _router(self) -> Linear:
-        return Linear(self.router, self.hidden, self.experts)
+    def _router(self) -> tuple[Linear, ...]:
+        return self.routers or (Linear(self.router, self.hidden, self.experts),)
+
+    def _latent(self) -> tuple[Linear, ...]:
+        if self.latent is None:
+            return ()
+        there, back = self.latent_names
+        return (
+            Linear(there, self.hidden, self.latent, self.bias),
+            Linear(back, self.latent, self.hidden, self.bias),
+        )
 
     def _shared_gate(self) -> tuple[Linear, ...]:
-        return (Linear("mlp.shared_expert_gate", self.hidden, 1),) if self.shared_gate else ()
+        return (Linear(self.shared_gate_name, self.hidden, 1),) if self.shared_gate else ()
 
     def linears(self) -> tuple[Linear, ...]:
         """Router, experts, shared experts."""
         shared = self.shared.linears() if self.shared else ()
-        return (self._router(), *self.expert(), *shared, *self._shared_gate())
+        own = (*self._router(), *self._latent(), *self.expert())
+        return (*own, *shared, *self._shared_gate())
 
     @property
     def vectors(self) -> int:
@@ -127,7 +143,7 @@ class Experts:
     @property
     def token_width(self) -> int:
         """Width of a token as the routed experts see it."""
-        return self.inner or self.hidden
+        return self.latent or self.hidden
 
     @property
     def idle(self) -> int:
@@ -156,8 +172,11 @@ class Experts:
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Router, routed experts, shared experts."""
-        yield from linear("router", (self._router(),), pricing)
+        yield from linear("router", self._router(), pricing)
+        latent = self._latent()
+        yield from linear("experts.down", latent[:1], pricing)
         yield self.routed(pricing)
+        yield from linear("experts.up", latent[1:], pricing)
         if self.shared:
             yield from self.shared.operators(pricing)
         if gate := self._shared_gate():
@@ -169,7 +188,7 @@ class Experts:
         size = sum(m.size for m in matrices)
         stored = sum(m.stored(pricing) for m in matrices)
         active = self.active / self.spread
-        moved = active * (2 * (self.inner or self.hidden) + 3 * self.width)
+        moved = active * (2 * (self.latent or self.hidden) + 3 * self.width)
         return Operator(
             name="experts",
             kind="experts",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from ..step import TOKENS, Quantity, entries, held
 from ..work import Operator
+from .attention import ALL, Span
 from .parts import Linear, Pricing, divide, linear, once, whole
 
 
@@ -31,6 +32,11 @@ class LatentAttention:
         rope, nope: widths of a head's rotary and plain key parts.
         value: v, width of a head's values.
         bias: whether the down-projections and the output add a vector.
+        span: which keys a query attends to.
+        gate: width of a gate on the heads' results, read off the layer's input; 0 for none.
+        gate_name: its module.
+        extra_vectors: parameters of sinks and norms beyond those of the latents.
+        query_up: the queries' up-projection where it is another (A.X K2: with a gate).
     """
 
     hidden: int
@@ -41,6 +47,14 @@ class LatentAttention:
     nope: int
     value: int
     bias: bool = False
+    span: Span = ALL
+    gate: int = 0
+    gate_name: str = "self_attn.g_proj"
+    extra_vectors: int = 0
+    query_up: Linear | None = None
+
+    def _gate(self) -> tuple[Linear, ...]:
+        return (Linear(self.gate_name, self.hidden, self.gate),) if self.gate else ()
 
     def _queries(self) -> tuple[Linear, ...]:
         width = self.heads * (self.nope + self.rope)
@@ -48,7 +62,7 @@ class LatentAttention:
             return (Linear("self_attn.q_proj", self.hidden, width),)
         return (
             Linear("self_attn.q_a_proj", self.hidden, self.query_rank, self.bias),
-            Linear("self_attn.q_b_proj", self.query_rank, width),
+            self.query_up or Linear("self_attn.q_b_proj", self.query_rank, width),
         )
 
     def _down(self) -> Linear:
@@ -64,12 +78,12 @@ class LatentAttention:
 
     def linears(self) -> tuple[Linear, ...]:
         """Query down and up, latent down and up, output."""
-        return (*self._queries(), self._down(), self._up(), self._output())
+        return (*self._queries(), self._down(), *self._gate(), self._up(), self._output())
 
     @property
     def vectors(self) -> int:
         """The norms of the compressed query and of the latent."""
-        return (self.query_rank or 0) + self.latent
+        return (self.query_rank or 0) + self.latent + self.extra_vectors
 
     def split(self, tp: int) -> LatentAttention:
         """Heads divided over ``tp`` devices; the down-projections and the latent cache, which
@@ -78,19 +92,26 @@ class LatentAttention:
         Raises:
             InputError: the heads do not divide.
         """
-        return replace(self, heads=divide(self.heads, tp, "query heads"))
+        heads = divide(self.heads, tp, "query heads")
+        up = self.query_up
+        if up:
+            up = replace(up, outputs=divide(up.outputs, tp, "columns of the query"))
+        gate = self.gate * heads // self.heads
+        return replace(self, heads=heads, gate=gate, query_up=up)
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Projections, latent attention, output projection."""
         queries = self._queries()
-        yield from linear("attention.down", (queries[0], self._down()), pricing)
+        down = (queries[0], self._down(), *self._gate())
+        yield from linear("attention.down", down, pricing)
         if len(queries) > 1:
             yield from linear("attention.query_up", queries[1:], pricing)
         yield self.core(pricing)
         yield from linear("attention.out", (self._output(),), pricing)
 
-    def core(self, pricing: Pricing, window: int | None = None) -> Operator:
+    def core(self, pricing: Pricing) -> Operator:
         """Attention with the up-projection of keys and values, absorbed or expanded."""
+        window = self.span.window if self.span.top is None else self.span.top
         up = self._up()
         heads, latent = self.heads, self.latent
         costs = (
@@ -102,7 +123,7 @@ class LatentAttention:
         entry = whole((latent + self.rope) * pricing.kv.size)
         moved = heads * (self.nope + self.rope + self.value) * pricing.activation.size
         return Operator(
-            name="attention[latent]",
+            name=f"attention[latent]{self.span.label}",
             kind="attention",
             count=1,
             compute=pricing.attention_compute,
@@ -110,6 +131,6 @@ class LatentAttention:
             weights=once(up.stored(pricing)),
             kv_read=((entries(window), entry),),
             kv_write=((TOKENS, entry),),
-            held=((held(), entry),),
+            held=((held(self.span.window), entry),),
             activations=((TOKENS, whole(moved)),),
         )

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from ..step import ROWS, TOKENS
 from ..work import Operator, Work
 from . import formats
-from .ffn import Experts
 from .formats import BF16, Format
 from .parts import Linear, Part, linear, parameters, whole
 
@@ -57,12 +56,15 @@ class Layer:
         indices: which layers of the model they are.
         vectors: parameters of one layer's norms.
         prefix: module path; ``prefix.INDEX.path`` is a matrix's full path.
+        runs: how often each runs in a step: looped and shared layers are held once, but read,
+            and cached for, each time.
     """
 
     parts: tuple[Part, ...]
     indices: tuple[int, ...]
     vectors: int = 0
     prefix: str = "model.layers"
+    runs: int = 1
 
     @property
     def parameters(self) -> int:
@@ -110,11 +112,14 @@ class Model:
         head: the output head's matrix.
         tied: whether the head is the embedding table (then held once, still read).
         tables: parameters of lookup tables (embedding, positions).
+        looked_up: numbers looked up in them a token, ``None`` for one row of ``hidden``.
         outer: matrices outside the layers that every token passes through.
         vectors: parameters of norms outside the layers.
         kv: the cache format that the checkpoint asks for, or ``None``.
         longest: the longest context it was made for, or ``None``.
         file: bytes of all its weights in the file it was read from, where that says so.
+        drafter: its multi-token-prediction layers, as the model that drafts one token with them
+            (they are not among its own layers and parameters), or ``None``.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
         cases: what :func:`roofline.explanation.explain` has made of it, kept for the next question.
@@ -135,6 +140,8 @@ class Model:
     kv: Format | None = None
     longest: int | None = None
     file: int | None = None
+    looked_up: int | None = None
+    drafter: Model | None = None
     notes: tuple[str, ...] = ()
     source: str = ""
     _work: dict[Any, Work] = field(default_factory=dict, compare=False, repr=False)
@@ -163,12 +170,20 @@ class Model:
     def active_parameters(self) -> int:
         """Parameters less the experts that a token does not use; the table included."""
         idle = sum(
-            len(layer.indices) * part.idle
+            len(layer.indices) * getattr(part, "idle", 0)
             for layer in self.layers
             for part in layer.parts
-            if isinstance(part, Experts)
         )
         return self.parameters - idle
+
+    @property
+    def active_without_tables(self) -> int:
+        """Active parameters less the tables that are only looked up, as some model cards count.
+
+        A tied table stays: it is the output head.
+        """
+        head = self.head.size if self.tied else 0
+        return self.active_parameters - max(self.tables - head, 0)
 
     def work(
         self,
@@ -219,7 +234,7 @@ class Model:
             return Pricing(scheme, prefix, cache, activation, override)
 
         outside = pricing("")
-        row = whole(self.hidden * activation.size)
+        row = whole((self.looked_up or self.hidden) * activation.size)
         operators = [
             Operator("embedding", "embedding", 1, activation.compute, activations=((TOKENS, row),))
         ]
@@ -229,7 +244,7 @@ class Model:
             for prefix, count in _alike(layer, scheme):
                 for part in layer.parts:
                     for op in part.operators(pricing(prefix)):
-                        operators.append(replace(op, count=count * op.count))
+                        operators.append(replace(op, count=count * layer.runs * op.count))
         per_row = ((ROWS, 1),)
         operators += linear("head", (self.head,), outside, kind="head", per=per_row)
         as_filed = weights is None and self.file is not None

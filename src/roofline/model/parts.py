@@ -91,6 +91,73 @@ class Part(Protocol):
         """What runs, in order, ``count`` 1 each."""
 
 
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """Matrices that every token passes through, outside attention and feed-forward.
+
+    Attributes:
+        name: of the operator.
+        matrices: its matrices, which read one input or follow each other.
+        vectors: parameters beside them.
+        products: FLOPs a token of products of activations with each other.
+    """
+
+    name: str
+    matrices: tuple[Linear, ...]
+    vectors: int = 0
+    products: int = 0
+
+    def linears(self) -> tuple[Linear, ...]:
+        """The matrices."""
+        return self.matrices
+
+    def split(self, tp: int) -> Matrices:
+        """Each device has all of it."""
+        return self
+
+    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+        """One operator, and one for products of activations."""
+        yield from linear(self.name, self.matrices, pricing)
+        if self.products:
+            yield Operator(
+                name=f"{self.name}.mix",
+                kind="linear",
+                count=1,
+                compute=pricing.attention_compute,
+                flops=((TOKENS, self.products),),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """Parameters that a checkpoint holds and that a step of text does not touch.
+
+    Attributes:
+        matrices: cross-attention to an encoder, adapters, poolers.
+        vectors: parameters beside them.
+    """
+
+    matrices: tuple[Linear, ...] = ()
+    vectors: int = 0
+
+    def linears(self) -> tuple[Linear, ...]:
+        """The matrices."""
+        return self.matrices
+
+    @property
+    def idle(self) -> int:
+        """All of it."""
+        return parameters(self)
+
+    def split(self, tp: int) -> Unused:
+        """Each device has all of it."""
+        return self
+
+    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+        """Nothing runs."""
+        return iter(())
+
+
 def parameters(part: Part) -> int:
     """All parameters of a part."""
     return part.vectors + sum(m.parameters for m in part.linears())

@@ -18,13 +18,38 @@ Reader = Callable[[Config], Model]
 
 # Which file reads which model_type; files are imported when one of theirs is read.
 FILES: dict[str, tuple[str, ...]] = {
-    "dense": (
-        "llama", "mistral", "mistral3_text", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text",
-        "phi", "phi3", "olmo", "olmo2", "falcon", "gpt_neox", "gpt2", "opt", "starcoder2",
-        "cohere", "cohere2", "gptj", "bloom", "granite", "stablelm", "smollm3", "ministral",
+    "classic": (
+        "gpt2", "gpt-sw3", "openai-gpt", "gptj", "codegen", "bloom", "biogpt", "ctrl",
+        "gpt_bigcode", "gpt_neo", "mpt", "xglm", "opt", "falcon",
     ),
-    "experts": ("mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss"),
-    "latent": ("deepseek_v2", "deepseek_v3", "kimi_k2"),
+    "dense": (
+        "llama", "exaone", "internlm3", "iquestcoder", "granite", "helium", "cwm", "hyperclovax",
+        "seed_oss", "ernie4_5", "mistral", "mistral3_text", "ministral", "ministral3", "qwen2",
+        "mimo", "qwen3", "smollm3", "gemma", "gemma2", "gemma3_text", "vaultgemma", "phi", "phi3",
+        "olmo", "olmo2", "olmo3", "gpt_neox", "starcoder2", "cohere", "cohere2", "stablelm",
+        "apertus", "apertus1p5_text", "arcee", "bitnet", "exaone4", "glm", "glm4", "granite_swa",
+        "hunyuan_v1_dense", "jais2", "nanochat", "nemotron", "persimmon",
+    ),
+    "experts": (
+        "mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss", "afmoe", "aria_text", "beam",
+        "cohere2_moe", "dots1", "ernie4_5_moe", "exaone_moe", "flex_olmo", "olmoe", "flint",
+        "glm4_moe", "sarvam_moe", "granitemoe", "granitemoeshared", "granitemoe_swa",
+        "hunyuan_v1_moe", "hy_v3", "kolibri1", "mellum", "minimax_m2", "phimoe", "solar_open",
+    ),
+    "latent": (
+        "deepseek_v2", "deepseek_v3", "kimi_k2", "sarvam_mla", "axk1", "glm4_moe_lite",
+        "minicpm3", "youtu",
+    ),
+    "sparse": (
+        "deepseek_v32", "glm_moe_dsa", "dots3_note_text", "hy_v4", "axk2", "minimax_m3_vl_text",
+        "minimax_m3",
+    ),
+    "compressed": ("deepseek_v4",),
+    "hybrid": (
+        "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "lara_mini", "olmo_hybrid",
+        "kimi_linear", "bailing_hybrid", "minimax", "nemotron_h", "bamba", "granitemoehybrid",
+        "falcon_h1", "jamba", "lfm2", "lfm2_moe", "lfm3", "recurrent_gemma",
+    ),
     "vision": ("gemma3", "kimi_k25", "mistral3", "qwen3_vl"),
 }  # fmt: skip
 

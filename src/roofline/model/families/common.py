@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import formats
 from ..config import Config
 from ..formats import BF16, Format
 from ..model import Layer, Model, Uniform
 from ..parts import Linear
-
-FULL = ("full_attention", "attention", "full")
-SLIDING = ("sliding_attention", "sliding", "local_attention")
-
 
 def dtype(c: Config) -> tuple[Format, tuple[str, ...]]:
     """The format that activations are in, and what had to be assumed.
@@ -44,24 +38,6 @@ def head_width(c: Config, hidden: int, heads: int, name: str = "head_dim") -> in
     return hidden // heads
 
 
-def windows(c: Config, depth: int, window: int | None, sliding: Any) -> list[int | None]:
-    """The window of each layer, from ``layer_types`` or else from ``sliding(index)``."""
-    types = c.words("layer_types", depth)
-    if types is None:
-        return [window if window and sliding(i) else None for i in range(depth)]
-    found: list[int | None] = []
-    for t in types:
-        if t in FULL:
-            found.append(None)
-        elif t in SLIDING:
-            if window is None:
-                raise c.refuse("layer_types has sliding layers but there is no sliding_window")
-            found.append(window)
-        else:
-            raise c.refuse(f"the layer type '{t[:40]}' is not counted")
-    return found
-
-
 def frame(
     c: Config,
     *,
@@ -73,6 +49,7 @@ def frame(
     head_bias: bool = False,
     head_inputs: int | None = None,
     positions: int = 0,
+    looked_up: int | None = None,
     outer: tuple[Linear, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Model:
@@ -81,7 +58,8 @@ def frame(
     Args:
         vectors: parameters of norms outside the layers.
         head_inputs: width of the table's rows where it is not ``hidden``.
-        positions: parameters of learned positions.
+        positions: parameters of learned positions, and of other tables.
+        looked_up: numbers looked up in all tables a token, where not one row.
     """
     rows = vocab if vocab is not None else c.integer("vocab_size", most=1 << 28)
     width = head_inputs or hidden
@@ -96,6 +74,7 @@ def frame(
         head=Linear("lm_head", width, rows, head_bias),
         tied=tied,
         tables=rows * width + positions,
+        looked_up=looked_up,
         dtype=stored,
         scheme=Uniform(stored),
         outer=outer,

@@ -1,317 +1,170 @@
-"""Dense decoders: Llama and what differs from it in norms, biases, gates and names."""
+"""Dense decoders: Llama, and what differs from it in norms, biases, gates, windows and names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
-from ..attention import Attention
 from ..config import Config
-from ..ffn import Mlp
-from ..model import Model, gather
-from ..parts import Linear, Part
-from .common import frame, head_width, windows
+from ..model import Model
+from .decoder import Family, Heads, after_first, always, every, listed, read, windowed
 
+PLAIN = Heads(qkv_bias=False, out_bias=False)
+QWEN = Heads(qkv_bias=True, out_bias=False)
+NORMED = Heads(qk_norm="head")
+MISTRAL = Heads(qkv_bias=False, out_bias=False, default_window=4096)
+GEMMA = Heads(width=256, default_window=4096)
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """How a family differs from Llama.
+LLAMA = Family(mlp_bias="mlp_bias")
 
-    Attributes:
-        norms: norms over the residual stream in one layer.
-        norm_parameters: parameters per width of each of them (0, 1, or 2 with a bias).
-        qk_norm: ``head`` (one width each), ``full`` (all heads), or empty.
-        qkv_bias, out_bias: the config key, or a fixed value.
-        sliding: whether layer i of n slides, where the config does not list it.
-    """
-
-    norms: int = 2
-    norm_parameters: int = 1
-    qk_norm: str = ""
-    qkv_bias: str | bool = "attention_bias"
-    out_bias: str | bool = "attention_bias"
-    mlp_bias: str | bool = False
-    gated: bool = True
-    tied: bool = False
-    kv_heads: str = "num_key_value_heads"
-    window: str = ""
-    default_window: int | None = None
-    sliding: Callable[[Config], Callable[[int], bool]] | None = None
-    head_bias: bool = False
-
-
-def _every(key: str, default: int) -> Callable[[Config], Callable[[int], bool]]:
-    # All layers slide but each n-th (Gemma 2 and 3, Cohere 2).
-    def rule(c: Config) -> Callable[[int], bool]:
-        n = c.integer(key, default=default)
-        return lambda i: (i + 1) % n != 0
-
-    return rule
-
-
-def _after_first(c: Config) -> Callable[[int], bool]:
-    # Qwen2: layers from max_window_layers on slide, where use_sliding_window is set.
-    if not c.flag("use_sliding_window"):
-        return lambda i: False
-    first = c.integer("max_window_layers", default=28, least=0)
-    return lambda i: i >= first
-
-
-def _always(c: Config) -> Callable[[int], bool]:
-    return lambda i: True
-
-
-TRAITS = {
-    "llama": Traits(mlp_bias="mlp_bias"),
-    "granite": Traits(mlp_bias="mlp_bias"),
-    "mistral": Traits(
-        qkv_bias=False, out_bias=False, window="sliding_window", default_window=4096,
-        sliding=_always,
+ROWS: dict[str, Family] = {
+    "llama": LLAMA,
+    "exaone": LLAMA,
+    "internlm3": LLAMA,
+    "iquestcoder": LLAMA,
+    "granite": LLAMA,
+    "helium": Family(heads=Heads(width=128), mlp_bias="mlp_bias"),
+    "cwm": Family(
+        heads=replace(PLAIN, width=128, default_window=8192), mlp_bias="mlp_bias",
+        mixer_rule=lambda c, f, n: [
+            "sliding_attention" if i % 4 else "full_attention" for i in range(n)
+        ],
     ),
-    "ministral": Traits(
-        qkv_bias=False, out_bias=False, window="sliding_window", sliding=_always
+    "hyperclovax": Family(mlp_bias="mlp_bias"),
+    "seed_oss": Family(
+        heads=Heads(out_bias="attention_out_bias"), mlp_bias="mlp_bias",
+        defaults={"attention_bias": True},
     ),
-    "qwen2": Traits(
-        qkv_bias=True, out_bias=False, window="sliding_window", sliding=_after_first
+    "ernie4_5": Family(
+        heads=Heads(width=128, qkv_bias="use_bias", out_bias="use_bias"), mlp_bias="use_bias",
+        tied=True,
     ),
-    "qwen3": Traits(qk_norm="head", window="sliding_window", sliding=_after_first),
-    "smollm3": Traits(
-        mlp_bias="mlp_bias", tied=True, window="sliding_window", sliding=_after_first
+    "mistral": Family(heads=MISTRAL, mixer_rule=windowed),
+    "ministral": Family(heads=PLAIN, mixer_rule=windowed),
+    "ministral3": Family(heads=PLAIN, mixer_rule=windowed),
+    "qwen2": Family(heads=QWEN, mixer_rule=after_first),
+    "mimo": Family(heads=QWEN, mixer_rule=after_first, draft=True),
+    "qwen3": Family(heads=replace(NORMED, width=128), mixer_rule=after_first),
+    "smollm3": Family(mlp_bias="mlp_bias", mixer_rule=after_first, tied=True),
+    "gemma": Family(heads=GEMMA, tied=True),
+    "gemma2": Family(heads=GEMMA, norms=4, tied=True, mixer_rule=every("", 2)),
+    "gemma3_text": Family(
+        heads=replace(GEMMA, qk_norm="head"), norms=4, tied=True,
+        mixer_rule=every("sliding_window_pattern", 6),
+        aliases={"sliding_window_pattern": ("_sliding_window_pattern",)},
     ),
-    "gemma": Traits(tied=True),
-    "gemma2": Traits(
-        norms=4, tied=True, window="sliding_window", default_window=4096,
-        sliding=_every("sliding_window_pattern", 2),
-    ),
-    "gemma3_text": Traits(
-        norms=4, tied=True, qk_norm="head", window="sliding_window", default_window=4096,
-        sliding=_every("sliding_window_pattern", 6),
-    ),
-    "phi": Traits(
-        norms=1, norm_parameters=2, qkv_bias=True, out_bias=True, mlp_bias=True, gated=False,
+    "vaultgemma": Family(heads=GEMMA, tied=True, mixer_rule=every("", 2)),
+    "phi": Family(
+        heads=replace(
+            QWEN, out_bias=True, names=(
+                "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.dense",
+            ),
+        ),
+        mlp_bias=True, gated=False, mlp=("", "fc1", "fc2"), norms=1, norm_parameters=2,
         head_bias=True,
     ),
-    "phi3": Traits(qkv_bias=False, out_bias=False, window="sliding_window", sliding=_always),
-    "olmo": Traits(norm_parameters=0),
-    "olmo2": Traits(qk_norm="full"),
-    "gpt_neox": Traits(
-        norm_parameters=2, mlp_bias=True, gated=False, kv_heads="num_attention_heads"
+    "phi3": Family(heads=PLAIN, mixer_rule=windowed),
+    "olmo": Family(norm_parameters=0),
+    "olmo2": Family(heads=Heads(qk_norm="full")),
+    "olmo3": Family(
+        heads=Heads(qk_norm="full", default_window=4096), mixer_rule=every("", 4)
     ),
-    "starcoder2": Traits(
-        norm_parameters=2, qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias",
-        gated=False, tied=True, window="sliding_window", sliding=_always,
+    "gpt_neox": Family(
+        heads=Heads(names=(
+            "attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.dense",
+        )),
+        mlp_bias=True, gated=False, mlp=("", "dense_h_to_4h", "dense_4h_to_h"),
+        norm_parameters=2, defaults={"attention_bias": True}, prefix="gpt_neox.layers",
     ),
-    "cohere": Traits(norms=1, tied=True),
-    "cohere2": Traits(
-        norms=1, tied=True, window="sliding_window", default_window=4096,
-        sliding=_every("sliding_window_pattern", 4),
+    "starcoder2": Family(
+        heads=Heads(qkv_bias="use_bias", out_bias="use_bias"), mlp_bias="use_bias", gated=False,
+        mlp=("", "c_fc", "c_proj"), norm_parameters=2, tied=True, mixer_rule=windowed,
+        defaults={"use_bias": True},
     ),
-    "stablelm": Traits(
-        norm_parameters=2, qkv_bias="use_qkv_bias", out_bias=False,
+    "cohere": Family(norms=1, tied=True),
+    "cohere2": Family(
+        heads=Heads(default_window=4096), norms=1, tied=True,
+        mixer_rule=every("sliding_window_pattern", 4),
+        aliases={"sliding_window_pattern": ("_sliding_window_pattern",)},
+    ),
+    "stablelm": Family(
+        heads=Heads(qkv_bias="use_qkv_bias", out_bias=False), norm_parameters=2
+    ),
+    "apertus": Family(
+        heads=Heads(qk_norm="head", extra=2), gated=False, mlp=("", "up_proj", "down_proj"),
+    ),
+    "arcee": Family(mlp_bias="mlp_bias", gated=False),
+    "bitnet": Family(),
+    "exaone4": Family(
+        heads=replace(PLAIN, qk_norm="head", default_window=4096),
+        mixer_rule=lambda c, f, n: _exaone(c, f, n),
+    ),
+    "glm": Family(
+        heads=Heads(width=128, out_bias=False), defaults={"attention_bias": True}
+    ),
+    "glm4": Family(
+        heads=Heads(width=128, out_bias=False), norms=4, defaults={"attention_bias": True}
+    ),
+    "granite_swa": Family(
+        heads=Heads(sinks="all", default_window=128), mlp_bias="mlp_bias", tied=True,
+        mixer_rule=lambda c, f, n: [
+            "sliding_attention" if i % 4 else "full_attention" for i in range(n)
+        ],
+    ),
+    "hunyuan_v1_dense": Family(heads=NORMED),
+    "jais2": Family(
+        mlp_bias="mlp_bias", gated=False, norm_parameters=2,
+        defaults={"attention_bias": True, "mlp_bias": True},
+    ),
+    "nanochat": Family(gated=False, mlp=("", "fc1", "fc2"), norms=0, last_norm=0),
+    "nemotron": Family(mlp_bias="mlp_bias", gated=False, norm_parameters=2),
+    "persimmon": Family(
+        heads=Heads(qkv_bias=True, out_bias=True, qk_norm="qk_layernorm", qk_norm_bias=True,
+                    names=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                           "self_attn.dense")),
+        mlp_bias=True, gated=False, mlp=("", "dense_h_to_4h", "dense_4h_to_h"),
+        norm_parameters=2, defaults={"qk_layernorm": True},
     ),
 }  # fmt: skip
-
-_BIAS_DEFAULTS = {"gpt_neox": True, "starcoder2": True, "gemma3_text": False}
-_DEFAULT_HEAD_WIDTH = {"gemma": 256, "gemma2": 256, "gemma3_text": 256, "qwen3": 128}
-
-
-def _switch(c: Config, rule: str | bool) -> bool:
-    if isinstance(rule, bool):
-        return rule
-    return c.flag(rule, default=_BIAS_DEFAULTS.get(c.kind, False))
+ROWS["mistral3_text"] = ROWS["mistral"]
+ROWS["apertus1p5_text"] = ROWS["apertus"]
 
 
-def attention(c: Config, t: Traits, window: int | None) -> Attention:
-    """The attention of one layer by these traits."""
-    hidden = c.integer("hidden_size")
-    heads = c.integer("num_attention_heads")
-    kv_heads = c.integer(t.kv_heads, default=heads)
-    if heads % kv_heads:
-        raise c.refuse(f"{heads} heads cannot share {kv_heads} key-value heads evenly")
-    if c.kind in _DEFAULT_HEAD_WIDTH and not c.has("head_dim"):
-        width = _DEFAULT_HEAD_WIDTH[c.kind]
-    else:
-        width = head_width(c, hidden, heads)
-    norms = {"": 0, "head": 2 * width, "full": (heads + kv_heads) * width}[t.qk_norm]
-    return Attention(
-        hidden, heads, kv_heads, width, width, window,
-        qkv_bias=_switch(c, t.qkv_bias), out_bias=_switch(c, t.out_bias), extra_vectors=norms,
-    )  # fmt: skip
+def _exaone(c: Config, f: Family, depth: int) -> list[str]:
+    # EXAONE 4: where it slides, all but each n-th layer; the pattern may be a word ("LLLG").
+    if not c.has("sliding_window") and "sliding_window" in c.data:
+        return ["full_attention"] * depth
+    pattern = c.get("sliding_window_pattern")
+    if isinstance(pattern, str) and pattern and set(pattern) <= {"L", "G"}:
+        names = {"L": "sliding_attention", "G": "full_attention"}
+        found = [names[pattern[i % len(pattern)]] for i in range(depth)]
+        found[-1] = "full_attention"
+        return found
+    return every("sliding_window_pattern", 4)(c, f, depth)
 
 
-def layer_windows(c: Config, t: Traits, depth: int) -> list[int | None]:
-    """Each layer's window by these traits."""
-    if not t.window:
-        return [None] * depth
-    c.get(t.window)
-    if t.window in c.data:
-        window = c.optional(t.window)
-    else:
-        window = t.default_window
-    rule = t.sliding(c) if t.sliding else (lambda i: False)
-    return windows(c, depth, window, rule)
-
-
-def _extras(c: Config, t: Traits) -> tuple[Traits, int]:
-    # Switches of single families that change norms.
-    from dataclasses import replace
-
+def dense(c: Config) -> Model:
+    """A dense decoder by its family's row."""
+    f = ROWS[c.kind]
+    heads = f.heads
     if c.kind in ("cohere", "stablelm") and c.flag(
         "use_qk_norm" if c.kind == "cohere" else "qk_layernorm"
     ):
-        t = replace(t, qk_norm="full")
+        # One norm a head, each with its own weights (and no bias).
+        f = replace(f, heads=replace(heads, qk_norm="full"))
     if c.kind == "phi" and c.flag("qk_layernorm"):
-        raise c.refuse("qk_layernorm is not counted")
+        f = replace(f, heads=replace(heads, qk_norm="head", qk_norm_bias=True))
     if c.kind == "stablelm" and c.flag("use_parallel_residual"):
-        t = replace(t, norms=1)
-    return t, t.norms
+        f = replace(f, norms=1)
+    if c.kind == "hyperclovax" and c.flag("use_post_norm", default=True):
+        f = replace(f, norms=4)
+    if c.kind == "bitnet":
+        # Norms before the output projection and in the middle of the MLP.
+        inner = c.integer("hidden_size") + c.integer("intermediate_size")
+        f = replace(f, heads=replace(heads, extra=inner))
+    if c.kind == "apertus1p5_text" and c.has("output_vocab_size"):
+        raise c.refuse("output_vocab_size is not counted")
+    return read(c, f)
 
 
-def read(c: Config) -> Model:
-    """A dense decoder by its family's traits."""
-    t, norms = _extras(c, TRAITS[c.kind])
-    hidden = c.integer("hidden_size")
-    depth = c.layers()
-    width = c.integer("intermediate_size")
-    mlp = Mlp(hidden, width, t.gated, _switch(c, t.mlp_bias))
-    spans = layer_windows(c, t, depth)
-
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
-        return (attention(c, t, spans[i]), mlp), norms * t.norm_parameters * hidden
-
-    return frame(
-        c,
-        hidden=hidden,
-        layers=gather(depth, make),
-        tied=c.flag("tie_word_embeddings", default=t.tied),
-        vectors=t.norm_parameters * hidden,
-        head_bias=t.head_bias,
-    )
-
-
-def _classic(
-    c: Config,
-    *,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    depth: int,
-    width: int,
-    norms: int,
-    attention_bias: tuple[bool, bool],
-    mlp_bias: bool,
-    tied: bool,
-    vectors: int,
-    positions: int = 0,
-    head_bias: bool = False,
-    embedding: int | None = None,
-    gated: bool = False,
-) -> Model:
-    if hidden % heads:
-        raise c.refuse(f"a width of {hidden} is not a multiple of {heads} heads")
-    d = hidden // heads
-    qkv, out = attention_bias
-    mixer = Attention(hidden, heads, kv_heads, d, d, qkv_bias=qkv, out_bias=out)
-    mlp = Mlp(hidden, width, gated, mlp_bias)
-    outer: tuple[Linear, ...] = ()
-    if embedding is not None and embedding != hidden:
-        outer = (Linear("project_in", embedding, hidden), Linear("project_out", hidden, embedding))
-    return frame(
-        c,
-        hidden=hidden,
-        layers=gather(depth, lambda i: ((mixer, mlp), norms)),
-        tied=tied,
-        vectors=vectors,
-        positions=positions,
-        head_bias=head_bias,
-        head_inputs=embedding,
-        outer=outer,
-    )
-
-
-def gpt2(c: Config) -> Model:
-    """GPT-2: learned positions, biases everywhere, norms with bias, tied head."""
-    h = c.integer("n_embd", "hidden_size")
-    heads = c.integer("n_head", "num_attention_heads")
-    return _classic(
-        c, hidden=h, heads=heads, kv_heads=heads,
-        depth=c.layers("n_layer", "num_hidden_layers"),
-        width=c.optional("n_inner") or 4 * h, norms=4 * h, attention_bias=(True, True),
-        mlp_bias=True, tied=c.flag("tie_word_embeddings", default=True), vectors=2 * h,
-        positions=h * c.integer("n_positions", "n_ctx", "max_position_embeddings"),
-    )  # fmt: skip
-
-
-def gptj(c: Config) -> Model:
-    """GPT-J: one norm a layer, no bias in attention, a head with bias."""
-    h = c.integer("n_embd", "hidden_size")
-    heads = c.integer("n_head", "num_attention_heads")
-    return _classic(
-        c, hidden=h, heads=heads, kv_heads=heads,
-        depth=c.layers("n_layer", "num_hidden_layers"),
-        width=c.optional("n_inner") or 4 * h, norms=2 * h, attention_bias=(False, False),
-        mlp_bias=True, tied=c.flag("tie_word_embeddings"), vectors=2 * h, head_bias=True,
-    )  # fmt: skip
-
-
-def opt(c: Config) -> Model:
-    """OPT: learned positions (offset by two), norms with bias; 350M projects its table."""
-    h = c.integer("hidden_size")
-    heads = c.integer("num_attention_heads")
-    bias = c.flag("enable_bias", default=True)
-    norm = 2 * h if c.flag("layer_norm_elementwise_affine", default=True) else 0
-    last = c.flag("do_layer_norm_before", default=True) and not c.flag("_remove_final_layer_norm")
-    return _classic(
-        c, hidden=h, heads=heads, kv_heads=heads, depth=c.layers(), width=c.integer("ffn_dim"),
-        norms=2 * norm, attention_bias=(bias, bias), mlp_bias=bias,
-        tied=c.flag("tie_word_embeddings", default=True), vectors=norm if last else 0,
-        positions=h * (c.integer("max_position_embeddings") + 2),
-        embedding=c.optional("word_embed_proj_dim") or h,
-    )  # fmt: skip
-
-
-def bloom(c: Config) -> Model:
-    """BLOOM: ALiBi, a norm after the table, biases everywhere, tied head."""
-    h = c.integer("hidden_size", "n_embed")
-    heads = c.integer("n_head", "num_attention_heads")
-    return _classic(
-        c, hidden=h, heads=heads, kv_heads=heads,
-        depth=c.layers("n_layer", "num_hidden_layers"), width=4 * h, norms=4 * h,
-        attention_bias=(True, True), mlp_bias=True,
-        tied=c.flag("tie_word_embeddings", default=True), vectors=4 * h,
-    )  # fmt: skip
-
-
-def falcon(c: Config) -> Model:
-    """Falcon: multi-query (7B) or grouped (40B, 180B), parallel attention."""
-    h = c.integer("hidden_size")
-    heads = c.integer("num_attention_heads", "n_head")
-    new = c.flag("new_decoder_architecture")
-    parallel = c.flag("parallel_attn", default=True)
-    if new:
-        kv_heads = c.integer("num_kv_heads", "n_head_kv", default=heads)
-    else:
-        kv_heads = 1 if c.flag("multi_query", default=True) else heads
-    bias = c.flag("bias")
-    norms = c.optional("num_ln_in_parallel_attn") or (2 if new else 1)
-    if not (new or parallel):
-        norms = 2
-    return _classic(
-        c, hidden=h, heads=heads, kv_heads=kv_heads,
-        depth=c.layers("num_hidden_layers", "n_layer"),
-        width=c.integer("ffn_hidden_size", default=4 * h), norms=2 * h * norms,
-        attention_bias=(bias, bias), mlp_bias=bias,
-        tied=c.flag("tie_word_embeddings", default=True), vectors=2 * h,
-    )  # fmt: skip
-
-
-READERS = {
-    **dict.fromkeys(TRAITS, read),
-    "mistral3_text": read,
-    "gpt2": gpt2,
-    "gptj": gptj,
-    "opt": opt,
-    "bloom": bloom,
-    "falcon": falcon,
-}
-TRAITS["mistral3_text"] = TRAITS["mistral"]
+READERS = dict.fromkeys(ROWS, dense)
+__all__ = ["READERS", "ROWS", "always", "listed"]

@@ -1,15 +1,79 @@
-"""Mixtures of experts over grouped-query attention: Mixtral, Qwen MoE, gpt-oss."""
+"""Mixtures of experts over grouped-query attention: Mixtral, Qwen, gpt-oss, MiniMax, GLM, …
+
+A :class:`Mixture` says under which keys a family keeps its experts; a rule says which layers
+have them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+from ...errors import InputError
 from ..config import Config
 from ..ffn import Experts, Mlp
-from ..model import Model, gather
+from ..model import Model
 from ..parts import Part
-from .common import frame
-from .dense import Traits, _after_first, _always, attention, layer_windows
+from .decoder import (
+    Builder,
+    Family,
+    Heads,
+    Pattern,
+    Switch,
+    after_first,
+    always,
+    dense,
+    every,
+    listed,
+    read,
+    switch,
+    windowed,
+)
+
+Shared = Callable[[Config, int], int]
+"""Width of the shared experts together, 0 for none; given the width of a routed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A family's experts.
+
+    Attributes:
+        experts, active, width: keys of E, of k and of one expert's middle.
+        shared: width of the shared experts.
+        shared_gate: whether a ``hidden → 1`` matrix gates them.
+        router_bias: parameters of the router an expert, beside its matrix.
+        router_extra: parameters of the router a unit of width.
+        gated, bias: of an expert.
+        router, prefix, names, shared_path: module paths.
+        shared_names: of the shared experts' gate, up and down.
+    """
+
+    experts: tuple[str, ...] = ("num_experts",)
+    active: tuple[str, ...] = ("num_experts_per_tok",)
+    width: tuple[str, ...] = ("moe_intermediate_size",)
+    shared: Shared | None = None
+    shared_gate: bool = False
+    router_bias: int = 0
+    router_extra: int = 0
+    gated: bool = True
+    bias: Switch = False
+    router: str = "mlp.gate"
+    prefix: str = "mlp.experts"
+    names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    shared_path: str = "mlp.shared_experts"
+    shared_names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+
+
+def counted(*names: str, default: int = 0) -> Shared:
+    """So many shared experts as wide as a routed one."""
+    return lambda c, width: width * c.experts(*names, default=default, least=0)
+
+
+def wide(*names: str, default: Any = 0) -> Shared:
+    """Shared experts of a width of their own."""
+    return lambda c, width: c.integer(*names, default=default, least=0)
 
 
 def active(c: Config, experts: int, *names: str) -> int:
@@ -20,101 +84,262 @@ def active(c: Config, experts: int, *names: str) -> int:
     return found
 
 
-def mixtral(c: Config) -> Model:
-    """Mixtral: every layer's MLP is a mixture."""
-    t = Traits(qkv_bias=False, out_bias=False, window="sliding_window", sliding=_always)
-    hidden, depth = c.integer("hidden_size"), c.layers()
-    experts = c.experts("num_local_experts", default=8)
-    ffn = Experts(
-        hidden,
-        experts,
-        active(c, experts, "num_experts_per_tok"),
-        c.integer("intermediate_size"),
-        router="block_sparse_moe.gate",
-        prefix="block_sparse_moe.experts",
-    )
-    spans = layer_windows(c, t, depth)
-    return frame(
-        c,
-        hidden=hidden,
-        layers=gather(depth, lambda i: ((attention(c, t, spans[i]), ffn), 2 * hidden)),
-        tied=c.flag("tie_word_embeddings"),
-        vectors=hidden,
-    )
+def sparse(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+    """A mixture of experts by a family's traits."""
+    m: Mixture = f.mixture
+    hidden = c.integer("hidden_size")
+    experts = c.experts(*m.experts)
+    width = c.integer(*m.width)
+    together = m.shared(c, width) if m.shared else 0
+    shared = None
+    if together:
+        shared = Mlp(hidden, together, m.gated, switch(c, m.bias), m.shared_path,
+                     m.shared_names, "experts.shared")  # fmt: skip
+    return (
+        Experts(
+            hidden, experts, active(c, experts, *m.active), width, m.gated, switch(c, m.bias),
+            names=m.names, shared=shared, shared_gate=m.shared_gate and together > 0,
+            router_bias=m.router_bias * experts + m.router_extra * hidden, router=m.router,
+            prefix=m.prefix,
+        ),
+    )  # fmt: skip
 
 
-def qwen(c: Config) -> Model:
-    """Qwen2-MoE (shared expert with a gate) and Qwen3-MoE; sparse every n-th layer."""
-    second = c.kind == "qwen2_moe"
-    t = Traits(window="sliding_window", sliding=_after_first)
-    if second:
-        t = replace(t, qkv_bias=c.flag("qkv_bias", default=True), out_bias=False)
-    else:
-        t = replace(t, qk_norm="head")
-    hidden, depth = c.integer("hidden_size"), c.layers()
-    experts = c.experts("num_experts", "num_local_experts")
-    shared = c.integer("shared_expert_intermediate_size", default=5632) if second else 0
-    ffn = Experts(
-        hidden,
-        experts,
-        active(c, experts, "num_experts_per_tok"),
-        c.integer("moe_intermediate_size"),
-        shared=Mlp(hidden, shared, prefix="mlp.shared_expert", title="experts.shared")
-        if shared
-        else None,
-        shared_gate=bool(shared),
-    )
-    every = c.integer("decoder_sparse_step", default=1)
-    dense_layers = set(c.integers("mlp_only_layers") or [])
-    mlp = Mlp(hidden, c.integer("intermediate_size"))
-    spans = layer_windows(c, t, depth)
+def leading(*names: str, default: Any = 0) -> Pattern:
+    """So many dense layers, then experts."""
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
-        sparse = i not in dense_layers and (i + 1) % every == 0
-        return (attention(c, t, spans[i]), ffn if sparse else mlp), 2 * hidden
+    def pattern(c: Config, f: Family, depth: int) -> list[str]:
+        first = c.integer(*names, default=default, least=0)
+        return ["dense" if i < first else "sparse" for i in range(depth)]
 
-    return frame(
-        c,
-        hidden=hidden,
-        layers=gather(depth, make),
-        tied=c.flag("tie_word_embeddings"),
-        vectors=hidden,
-    )
+    return pattern
 
 
-def gpt_oss(c: Config) -> Model:
-    """gpt-oss: biases everywhere, a sink per head, every other layer slides."""
-    t = Traits(
-        qkv_bias=c.flag("attention_bias", default=True),
-        out_bias=c.flag("attention_bias", default=True),
-        window="sliding_window",
-        default_window=128,
-        sliding=lambda _: lambda i: i % 2 == 0,
-    )
-    hidden, depth = c.integer("hidden_size"), c.layers()
-    experts = c.experts("num_local_experts", "num_experts")
-    ffn = Experts(
-        hidden,
-        experts,
-        active(c, experts, "num_experts_per_tok", "experts_per_token"),
-        c.integer("intermediate_size"),
-        bias=True,
-        router_bias=experts,
-        router="mlp.router",
-    )
-    spans = layer_windows(c, t, depth)
-
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
-        mixer = attention(c, t, spans[i])
-        return (replace(mixer, extra_vectors=mixer.heads), ffn), 2 * hidden
-
-    return frame(
-        c,
-        hidden=hidden,
-        layers=gather(depth, make),
-        tied=c.flag("tie_word_embeddings"),
-        vectors=hidden,
-    )
+def nth(c: Config, f: Family, depth: int) -> list[str]:
+    """Qwen: every ``decoder_sparse_step``-th layer, but for those in ``mlp_only_layers``."""
+    step = c.integer("decoder_sparse_step", default=1)
+    plain = set(c.integers("mlp_only_layers") or [])
+    return ["dense" if i in plain or (i + 1) % step else "sparse" for i in range(depth)]
 
 
-READERS = {"mixtral": mixtral, "qwen2_moe": qwen, "qwen3_moe": qwen, "gpt_oss": gpt_oss}
+def flagged(key: str, rule: Pattern) -> Pattern:
+    """One flag a layer, 1 for experts (MiMo, MiniMax-M3); a single 1 means all."""
+
+    def pattern(c: Config, f: Family, depth: int) -> list[str]:
+        value = c.get(key)
+        if not isinstance(value, list):
+            if value not in (None, 1):
+                raise c.refuse(f"{key} other than 1")
+            return rule(c, f, depth)
+        flags = c.integers(key, most=1) or []
+        if len(flags) < depth:
+            raise InputError(f"{c.where}: {key} has {len(flags)} entries for {depth} layers")
+        return ["sparse" if flag else "dense" for flag in flags[:depth]]
+
+    return pattern
+
+
+def _ernie(c: Config, f: Family, depth: int) -> list[str]:
+    first = c.integer("moe_layer_start_index", default=1, least=0)
+    last = c.integer("moe_layer_end_index", default=-1, least=-1)
+    last = depth - 1 if last == -1 else last
+    step = c.integer("moe_layer_interval", default=1)
+    return [
+        "sparse" if first <= i <= last and (i + 1) % step == 0 else "dense" for i in range(depth)
+    ]
+
+
+FFNS: Mapping[str, Builder] = {"dense": dense, "sparse": sparse}
+ALL_SPARSE = always("sparse")
+
+GLM4 = Family(
+    heads=Heads(out_bias=False, qk_norm="use_qk_norm"), ffns=FFNS,
+    ffn_rule=leading("first_k_dense_replace", default=1), draft=True,
+    mixture=Mixture(
+        experts=("n_routed_experts",), shared=counted("n_shared_experts"),
+    ),
+)  # fmt: skip
+
+ROWS: dict[str, Family] = {
+    "mixtral": Family(
+        heads=Heads(qkv_bias=False, out_bias=False), mixer_rule=windowed, ffns=FFNS,
+        ffn_rule=ALL_SPARSE,
+        mixture=Mixture(
+            experts=("num_local_experts",), width=("intermediate_size",),
+            router="block_sparse_moe.gate", prefix="block_sparse_moe.experts",
+            names=("w1", "w3", "w2"),
+        ),
+        defaults={"num_local_experts": 8},
+    ),
+    "qwen2_moe": Family(
+        heads=Heads(qkv_bias="qkv_bias", out_bias=False), mixer_rule=after_first, ffns=FFNS,
+        ffn_rule=nth, defaults={"qkv_bias": True},
+        mixture=Mixture(
+            shared=wide("shared_expert_intermediate_size", default=5632), shared_gate=True,
+            shared_path="mlp.shared_expert",
+        ),
+    ),
+    "qwen3_moe": Family(
+        heads=Heads(qk_norm="head"), mixer_rule=after_first, ffns=FFNS, ffn_rule=nth,
+        mixture=Mixture(), aliases={"num_experts": ("num_local_experts",)},
+    ),
+    "gpt_oss": Family(
+        heads=Heads(width=64, sinks="all", default_window=128), mixer_rule=every("", 2),
+        ffns=FFNS, ffn_rule=ALL_SPARSE, defaults={"attention_bias": True},
+        mixture=Mixture(
+            experts=("num_local_experts",), width=("intermediate_size",), bias=True,
+            router_bias=1, router="mlp.router",
+        ),
+        aliases={
+            "num_local_experts": ("num_experts",), "num_experts_per_tok": ("experts_per_token",),
+        },
+    ),
+    "afmoe": Family(
+        heads=Heads(width=128, qk_norm="head", gate="wide", default_window=1024),
+        mixer_rule=every("global_attn_every_n_layers", 4), ffns=FFNS, norms=4,
+        ffn_rule=leading("num_dense_layers", default=1),
+        mixture=Mixture(
+            shared=counted("num_shared_experts"), router_bias=1, router="mlp.router.gate"
+        ),
+    ),
+    "aria_text": Family(
+        mlp_bias="mlp_bias", ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(
+            experts=("moe_num_experts",), active=("moe_topk",), width=("intermediate_size",),
+            shared=counted("moe_num_shared_experts"), router="mlp.router",
+        ),
+    ),
+    "beam": Family(
+        heads=Heads(width=128, qk_norm="head", gate="wide", sinks="all", default_window=512),
+        ffns=FFNS, ffn_rule=leading("", default=3), norms=4, mixer_rule=every("", 4),
+        mixture=Mixture(),
+    ),
+    "cohere2_moe": Family(
+        heads=Heads(default_window=4096), norms=1, tied=True, ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixer_rule=every("sliding_window_pattern", 4),
+        mixture=Mixture(
+            width=("intermediate_size",), shared=counted("num_shared_experts"),
+            shared_path="mlp.shared_expert",
+        ),
+        mlp_width="prefix_dense_intermediate_size",
+    ),
+    "dots1": Family(
+        heads=Heads(qk_norm="head", width=128), mixer_rule=windowed, ffns=FFNS,
+        ffn_rule=leading("first_k_dense_replace", default=0),
+        mixture=Mixture(
+            experts=("n_routed_experts",), shared=counted("n_shared_experts"), router_bias=0
+        ),
+    ),
+    "ernie4_5_moe": Family(
+        heads=Heads(qkv_bias="use_bias", out_bias="use_bias"), mlp_bias="use_bias", tied=True,
+        ffns=FFNS, ffn_rule=_ernie,
+        mixture=Mixture(
+            experts=("moe_num_experts",), active=("moe_k",), router_bias=1,
+            shared=counted("moe_num_shared_experts", default=2),
+        ),
+    ),
+    "exaone_moe": Family(
+        heads=Heads(qkv_bias=False, out_bias=False, qk_norm="head", default_window=4096),
+        mixer_rule=every("sliding_window_pattern", 4), ffns=FFNS,
+        ffn_rule=leading("first_k_dense_replace", default=1),
+        mixture=Mixture(shared=counted("num_shared_experts", default=1)),
+    ),
+    "flex_olmo": Family(
+        heads=Heads(qk_norm="full"), ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(width=("intermediate_size",)),
+    ),
+    "olmoe": Family(
+        heads=Heads(qk_norm="full"), ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(width=("intermediate_size",)),
+    ),
+    "flint": Family(
+        heads=Heads(width=128, qk_norm="head", sinks="all", default_window=513),
+        ffns=FFNS, ffn_rule=nth,
+        mixture=Mixture(
+            shared=wide("shared_expert_intermediate_size"), shared_path="mlp.shared_expert"
+        ),
+    ),
+    "glm4_moe": GLM4,
+    "sarvam_moe": GLM4,
+    "granitemoe": Family(
+        ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(
+            experts=("num_local_experts",), width=("intermediate_size",),
+            router="block_sparse_moe.router.layer", prefix="block_sparse_moe",
+        ),
+    ),
+    "hunyuan_v1_moe": Family(
+        heads=Heads(qk_norm="head"), ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(
+            active=("moe_topk",), width=("moe_intermediate_size", "intermediate_size"),
+            shared=counted("num_shared_expert", default=1), shared_path="mlp.shared_mlp",
+            router="mlp.gate.wg",
+        ),
+    ),
+    "hy_v3": Family(
+        heads=Heads(width=128, qk_norm="head"), mlp_bias="mlp_bias", ffns=FFNS,
+        ffn_rule=leading("first_k_dense_replace", default=1),
+        mixture=Mixture(shared=counted("num_shared_experts")),
+    ),
+    "kolibri1": Family(
+        heads=Heads(width=128, qk_norm="head", default_window=513, qkv_bias=False,
+                    out_bias=False),
+        mixer_rule=every("", 5), norms=4, ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(shared=wide("shared_expert_intermediate_size")),
+        aliases={"num_experts": ("num_local_experts",)},
+    ),
+    "mellum": Family(
+        heads=Heads(width=128, qk_norm="head", default_window=1024), ffns=FFNS,
+        ffn_rule=ALL_SPARSE, mixture=Mixture(),
+        aliases={"num_experts": ("num_local_experts",)},
+    ),
+    "minimax_m2": Family(
+        heads=Heads(qkv_bias=False, out_bias=False, width=128, qk_norm="full"), ffns=FFNS,
+        ffn_rule=ALL_SPARSE,
+        mixture=Mixture(
+            width=("intermediate_size",), router="block_sparse_moe.gate",
+            prefix="block_sparse_moe.experts", names=("w1", "w3", "w2"),
+            shared=wide("shared_intermediate_size"),
+        ),
+        aliases={"num_experts": ("num_local_experts",)},
+    ),
+    "phimoe": Family(
+        heads=Heads(), mixer_rule=windowed, ffns=FFNS, ffn_rule=ALL_SPARSE, norm_parameters=2,
+        head_bias="lm_head_bias",
+        mixture=Mixture(
+            experts=("num_local_experts",), width=("intermediate_size",),
+            router="block_sparse_moe.gate", prefix="block_sparse_moe.experts",
+            names=("w1", "w3", "w2"),
+        ),
+        defaults={"num_local_experts": 16},
+    ),
+    "solar_open": Family(
+        heads=Heads(width=128), ffns=FFNS, ffn_rule=ALL_SPARSE,
+        mixture=Mixture(experts=("n_routed_experts",), shared=counted("n_shared_experts")),
+    ),
+}  # fmt: skip
+ROWS["granitemoeshared"] = replace(
+    ROWS["granitemoe"],
+    mixture=replace(
+        ROWS["granitemoe"].mixture, shared=wide("shared_intermediate_size"),
+        shared_path="shared_mlp", shared_names=("input_linear", "input_linear", "output_linear"),
+    ),
+)  # fmt: skip
+ROWS["granitemoe_swa"] = replace(
+    ROWS["granitemoeshared"], heads=Heads(sinks="all", default_window=128),
+    mixer_rule=lambda c, f, n: [
+        "sliding_attention" if i % 4 else "full_attention" for i in range(n)
+    ],
+)  # fmt: skip
+
+
+def row(c: Config) -> Model:
+    """A model by its family's row."""
+    f = ROWS[c.kind]
+    if c.kind == "minimax_m2" and not c.flag("use_qk_norm", default=True):
+        f = replace(f, heads=replace(f.heads, qk_norm=""))
+    return read(c, f)
+
+
+READERS = dict.fromkeys(ROWS, row)
+__all__ = ["READERS", "Mixture", "active", "counted", "flagged", "leading", "listed", "sparse"]

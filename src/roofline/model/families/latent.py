@@ -1,17 +1,19 @@
-"""Latent attention with experts: DeepSeek-V2, DeepSeek-V3 and R1, Kimi-K2."""
+"""Latent attention: DeepSeek-V2 and V3, Kimi-K2, MiniCPM3, Youtu; with experts or without."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..attention import ALL, Span
 from ..config import Config
-from ..ffn import Experts, Mlp
 from ..latent import LatentAttention
-from ..model import Model, gather
-from ..parts import Part
-from .common import frame
-from .experts import active
+from ..model import Model
+from ..parts import Matrices, Part
+from .decoder import Family, always, read
+from .experts import FFNS, Mixture, counted, leading, sparse
 
 
-def mixer(c: Config) -> LatentAttention:
+def mixer(c: Config, seen: Span = ALL) -> LatentAttention:
     """The latent attention of a config."""
     return LatentAttention(
         hidden=c.integer("hidden_size"),
@@ -22,52 +24,56 @@ def mixer(c: Config) -> LatentAttention:
         nope=c.integer("qk_nope_head_dim"),
         value=c.integer("v_head_dim"),
         bias=c.flag("attention_bias"),
+        span=seen,
     )
 
 
-def experts(c: Config) -> Experts:
-    """Routed and shared experts of a config."""
-    hidden = c.integer("hidden_size")
-    routed = c.experts("n_routed_experts")
-    width = c.integer("moe_intermediate_size")
-    shared = c.experts("n_shared_experts", default=0, least=0)
-    return Experts(
-        hidden,
-        routed,
-        active(c, routed, "num_experts_per_tok"),
-        width,
-        shared=Mlp(hidden, shared * width, prefix="mlp.shared_experts", title="experts.shared")
-        if shared
-        else None,
-    )
+def latent(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+    """Latent attention over the whole context."""
+    return (mixer(c),)
 
 
-def read(c: Config) -> Model:
-    """Leading dense layers, then experts; multi-token-prediction layers are set aside."""
-    hidden, depth = c.integer("hidden_size"), c.layers()
-    attention = mixer(c)
-    mlp = Mlp(hidden, c.integer("intermediate_size"))
-    first = depth
-    ffn: Experts | None = None
-    if c.has("n_routed_experts"):
-        ffn = experts(c)
-        first = c.integer("first_k_dense_replace", default=0, least=0)
-        if c.integer("moe_layer_freq", default=1) != 1:
-            raise c.refuse("moe_layer_freq other than 1")
+LATENT = {"full_attention": latent}
+DEEPSEEK = Mixture(experts=("n_routed_experts",), shared=counted("n_shared_experts"))
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
-        return (attention, mlp if ffn is None or i < first else ffn), 2 * hidden
+V3 = Family(
+    mixers=LATENT, ffns=FFNS, ffn_rule=leading("first_k_dense_replace"), mixture=DEEPSEEK,
+    aliases={"num_nextn_predict_layers": ("num_mtp_layers",)}, draft=True,
+)  # fmt: skip
 
-    extra = c.integer("num_nextn_predict_layers", default=0, least=0)
-    note = f"{extra} multi-token-prediction layer(s) set aside" if extra else ""
-    return frame(
-        c,
-        hidden=hidden,
-        layers=gather(depth, make),
-        tied=c.flag("tie_word_embeddings"),
-        vectors=hidden,
-        notes=(note,) if note else (),
-    )
+DENSE = Family(mixers=LATENT)
 
 
-READERS = {"deepseek_v2": read, "deepseek_v3": read, "kimi_k2": read}
+def _normed(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+    # A.X K1: a norm after the experts.
+    return (*sparse(c, f, label), Matrices("norm", (), c.integer("hidden_size")))
+
+
+ROWS: dict[str, Family] = {
+    "deepseek_v2": V3,
+    "deepseek_v3": V3,
+    "kimi_k2": V3,
+    "sarvam_mla": V3,
+    "axk1": replace(
+        V3, ffns={**FFNS, "sparse": _normed}, ffn_rule=leading("first_k_dense_replace", default=1)
+    ),
+    "glm4_moe_lite": replace(V3, ffn_rule=leading("first_k_dense_replace", default=1)),
+    "minicpm3": replace(DENSE, tied=True),
+    "youtu": replace(DENSE, tied=True),
+}  # fmt: skip
+
+
+def row(c: Config) -> Model:
+    """A model by its family's row."""
+    f = ROWS[c.kind]
+    if c.kind == "minicpm3" and c.flag("mlp_bias"):
+        raise c.refuse("mlp_bias is not counted")
+    if f.mixture and not c.has("n_routed_experts"):
+        f = replace(f, ffn_rule=always("dense"), draft=False)
+    frequency = c.integer("moe_layer_freq", default=1) if f.mixture else 1
+    if frequency != 1:
+        raise c.refuse("moe_layer_freq other than 1")
+    return read(c, f)
+
+
+READERS = dict.fromkeys(ROWS, row)

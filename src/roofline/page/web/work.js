@@ -39,6 +39,17 @@ function chunkPairs(past, count, size) {
   return seen(start + count) - (start * (start + 1)) / 2;
 }
 
+// Queries see their own block up to themselves and the best blocks before it, `most` keys
+// at most in blocks of `size`.
+function blockPairs(past, count, most, size) {
+  const rising = Math.min(Math.max(most - past, 0), count);
+  const flat = count - rising;
+  return (
+    rising * past + (rising * (rising + 1)) / 2 +
+    flat * (most - size) + chunkPairs(past + rising, flat, size)
+  );
+}
+
 const strided = (q, g) => Math.floor((g.past + g.new) / (q.stride ?? 1));
 const within = (n, limit) => (limit === null ? n : Math.min(n, limit));
 
@@ -51,12 +62,17 @@ const PER_SEQUENCE = {
   held: (q, g) => within(strided(q, g), q.window),
   chunk_pairs: (q, g) => chunkPairs(g.past, g.new, q.window),
   chunk_entries: (q, g) => g.new + (g.past % q.window),
+  block_pairs: (q, g) => blockPairs(g.past, g.new, q.window, q.stride),
+  block_entries: (q, g) => {
+    const context = g.past + g.new;
+    return Math.min(context, q.window - q.stride + ((context - 1) % q.stride) + g.new);
+  },
   latent: (q, g) => {
     const [pairAbsorbed, tokenAbsorbed, pairExpanded, entryExpanded] = q.costs;
     const seen = pairs(g.past, g.new, q.window, 1);
     return Math.min(
       pairAbsorbed * seen + tokenAbsorbed * g.new,
-      pairExpanded * seen + entryExpanded * (g.past + g.new),
+      pairExpanded * seen + entryExpanded * PER_SEQUENCE.entries(q, g),
     );
   },
 };

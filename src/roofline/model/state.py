@@ -1,0 +1,84 @@
+"""Layers with a state of fixed size instead of a cache: Mamba, delta nets, linear attention.
+
+The state is read and written once per sequence and step, whatever the context: its traffic
+neither grows with context nor amortises over batch. FLOPs are those of the recurrence, two
+per multiply-add of its products, per token; decays and gates are element-wise and are not
+counted. (Kernels that go through a prompt in chunks spend more; no schedule needs to.)
+
+    Mamba-1 (arXiv 2312.00752)      4·D·N             D channels, N states a channel
+    Mamba-2 (arXiv 2405.21060)      4·H·P·N           H heads of width P
+    gated delta net (2412.06464)    6·H·dk·dv         read S·k, write v·kᵀ, read S·q
+    linear attention (2006.16236)   4·H·dk·dv         write v·kᵀ, read S·q
+    depthwise convolution           2·C·K             C channels, kernel K
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..step import SEQUENCES, TOKENS
+from ..work import Operator
+from .formats import FP32, Format
+from .parts import Linear, Pricing, linear, once, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """A layer with a state.
+
+    Attributes:
+        name: what it is, ``mamba2``.
+        before: projections before the scan, by name, in order.
+        after: projections after it.
+        channels, kernel: of the depthwise causal convolution; 0 where there is none.
+        state: numbers of the recurrent state, per sequence.
+        scan: FLOPs of the recurrence, per token.
+        extra: parameters of biases, decays and norms.
+        format: the format of the recurrent state (the convolution's is the activations').
+    """
+
+    name: str
+    before: tuple[tuple[str, tuple[Linear, ...]], ...]
+    after: tuple[Linear, ...]
+    channels: int = 0
+    kernel: int = 0
+    state: int = 0
+    scan: int = 0
+    extra: int = 0
+    format: Format = FP32
+
+    def linears(self) -> tuple[Linear, ...]:
+        """All projections."""
+        return (*(m for _, group in self.before for m in group), *self.after)
+
+    @property
+    def vectors(self) -> int:
+        """Everything outside the projections, the convolution included."""
+        return self.channels * self.kernel + self.extra
+
+    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+        """Projections, convolution and scan, projections."""
+        for name, group in self.before:
+            yield from linear(f"{self.name}.{name}", group, pricing)
+        yield self.core(pricing)
+        if self.after:
+            yield from linear(f"{self.name}.out", self.after, pricing)
+
+    def core(self, pricing: Pricing) -> Operator:
+        """The convolution and the recurrence: the part that keeps a state."""
+        a = pricing.activation.size
+        conv = self.channels * self.kernel
+        kept = self.state * self.format.size + self.channels * max(self.kernel - 1, 0) * a
+        moved = self.channels + (self.after[0].inputs if self.after else 0)
+        return Operator(
+            name=f"{self.name}.state",
+            kind="state",
+            count=1,
+            compute=pricing.attention_compute,
+            flops=((TOKENS, self.scan + 2 * conv),),
+            weights=once(conv * a) if conv else (),
+            state=((SEQUENCES, whole(2 * kept)),),
+            held=((SEQUENCES, whole(kept)),),
+            activations=((TOKENS, whole(moved * a)),),
+        )
