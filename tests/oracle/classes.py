@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
-from . import recurrences
+from oracle import recurrences
 
-DEFAULTS: dict[str, dict[str, Any]] = {}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "dbrx": {"attn_config": {"rope_theta": 10000.0}},
+    "deepseek_v2": {"num_experts_per_tok": 6},
+    "dots1": {"n_routed_experts": 128, "n_shared_experts": 2, "num_experts_per_tok": 6},
+    "hunyuan_v1_dense": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128, "moe_topk": 2, "num_experts": 8},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
+    "ministral": {"head_dim": 128, "num_key_value_heads": 8},
+    "nemotron": {"num_key_value_heads": 8, "head_dim": 128},
+    "reformer": {"is_decoder": True},
+}
 """What some default configs lack before their own class can be built from them."""
 
 
-@dataclass(frozen=True)
-class Counted:
-    parameters: int
-    flops: int | None
-    why: str = ""
+EVERY_EXPERT = {"Llama4TextExperts"}
+"""Classes that send every token through every expert and weigh the results."""
 
 
 def kinds() -> dict[str, str]:
@@ -50,8 +56,21 @@ def build(config: Any, name: str | None = None) -> Any:
         ).eval()
 
 
+ASIDE = (
+    "vision", "visual", "image_encoder", "audio_tower", "embed_audio", "multi_modal_projector",
+    "embed_tokens_extend",
+)  # fmt: skip
+"""Modules for pictures and sound: the text side is what is compared."""
+
+
 def parameters(model: Any) -> int:
-    return sum(p.numel() for p in model.parameters())
+    return sum(
+        p.numel() for name, p in model.named_parameters() if not any(a in name for a in ASIDE)
+    )
+
+
+def active(model: Any) -> int:
+    return int(model.config.get_text_config().num_experts_per_tok)
 
 
 def flops(model: Any, **inputs: Any) -> int:
@@ -79,6 +98,8 @@ def flops(model: Any, **inputs: Any) -> int:
     for name, module in model.named_modules():
         if "Rotary" in type(module).__name__:
             total -= of(name)
+        elif type(module).__name__ in EVERY_EXPERT:
+            total -= of(name) - of(name) * active(model) // module.num_experts
         elif type(module).__name__ in recurrences.RECURRENCES:
             aside = recurrences.aside(module)
             kept = sum(of(f"{name}.{n}") for n, _ in module.named_children() if n not in aside)

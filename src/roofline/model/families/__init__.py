@@ -50,7 +50,15 @@ FILES: dict[str, tuple[str, ...]] = {
         "kimi_linear", "bailing_hybrid", "minimax", "nemotron_h", "bamba", "granitemoehybrid",
         "falcon_h1", "jamba", "lfm2", "lfm2_moe", "lfm3", "recurrent_gemma",
     ),
-    "vision": ("gemma3", "kimi_k25", "mistral3", "qwen3_vl"),
+    "gemma": ("gemma3n_text", "gemma4_text", "gemma4_unified_text"),
+    "mixes": (
+        "llama4_text", "mimo_v2_flash", "step3p5", "step3p7", "laguna", "nemotron-nas",
+    ),
+    "vision": (
+        "gemma3", "gemma3n", "gemma4", "gemma4_unified", "mistral3", "qwen3_vl", "qwen3_vl_moe",
+        "qwen3_5", "qwen3_5_moe", "kimi_k25", "llama4", "minimax_m3_vl", "dots3_note", "fuyu",
+        "got_ocr2",
+    ),
 }  # fmt: skip
 
 _HOME = {kind: file for file, kinds in FILES.items() for kind in kinds}

@@ -36,6 +36,7 @@ class Heads:
 
     Attributes:
         width: the head's width where the config is silent; 0 for hidden/heads.
+        floor: whether hidden/heads is rounded down, not refused, where it is not whole.
         value_width: the key of the values' width where it is another.
         qk_norm: norms of queries and keys: empty, ``head`` (one width each), ``full`` (all
             heads), or a key that switches ``head`` on.
@@ -49,6 +50,7 @@ class Heads:
     qkv_bias: Switch = "attention_bias"
     out_bias: Switch = "attention_bias"
     width: int = 0
+    floor: bool = False
     value_width: str = ""
     qk_norm: str = ""
     qk_norm_bias: bool = False
@@ -100,6 +102,8 @@ def shape(c: Config, f: Family) -> tuple[int, int, int, int]:
         raise c.refuse(f"{heads} heads cannot share {kv_heads} key-value heads evenly")
     if h.width and not c.has("head_dim"):
         width = h.width
+    elif h.floor and not c.has("head_dim"):
+        width = hidden // heads
     else:
         width = head_width(c, hidden, heads)
     values = c.integer(h.value_width, default=width) if h.value_width else width
@@ -193,6 +197,11 @@ def after_first(c: Config, f: Family, depth: int) -> list[str]:
     if not c.flag("use_sliding_window"):
         c.get("sliding_window")
         return ["full_attention"] * depth
+    return late(c, f, depth)
+
+
+def late(c: Config, f: Family, depth: int) -> list[str]:
+    """Layers from ``max_window_layers`` on slide."""
     first = c.integer("max_window_layers", default=28, least=0)
     slides = "full_attention" if window(c, f) is None else "sliding_attention"
     return ["full_attention" if i < first else slides for i in range(depth)]

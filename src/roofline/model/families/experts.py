@@ -22,6 +22,7 @@ from .decoder import (
     Pattern,
     Switch,
     after_first,
+    late,
     always,
     dense,
     every,
@@ -153,7 +154,7 @@ FFNS: Mapping[str, Builder] = {"dense": dense, "sparse": sparse}
 ALL_SPARSE = always("sparse")
 
 GLM4 = Family(
-    heads=Heads(out_bias=False, qk_norm="use_qk_norm"), ffns=FFNS,
+    heads=Heads(out_bias=False, qk_norm="use_qk_norm", floor=True), ffns=FFNS,
     ffn_rule=leading("first_k_dense_replace", default=1), draft=True,
     mixture=Mixture(
         experts=("n_routed_experts",), shared=counted("n_shared_experts"),
@@ -224,11 +225,9 @@ ROWS: dict[str, Family] = {
         mlp_width="prefix_dense_intermediate_size",
     ),
     "dots1": Family(
-        heads=Heads(qk_norm="head", width=128), mixer_rule=windowed, ffns=FFNS,
-        ffn_rule=leading("first_k_dense_replace", default=0),
-        mixture=Mixture(
-            experts=("n_routed_experts",), shared=counted("n_shared_experts"), router_bias=0
-        ),
+        heads=Heads(qk_norm="head"), ffns=FFNS, ffn_rule=leading("first_k_dense_replace"),
+        mixer_rule=late,
+        mixture=Mixture(experts=("n_routed_experts",), shared=counted("n_shared_experts")),
     ),
     "ernie4_5_moe": Family(
         heads=Heads(qkv_bias="use_bias", out_bias="use_bias"), mlp_bias="use_bias", tied=True,

@@ -401,10 +401,10 @@ def row(c: Config) -> Model:
         f = _lfm2(c, f)
     elif c.kind == "recurrent_gemma":
         f = replace(f, mlp_width="", mlp_fixed=c.integer("intermediate_size") // 2)
-    elif c.kind in ("qwen3_5_text", "qwen3_5_moe_text") and not c.flag(
-        "attn_output_gate", default=True
-    ):
-        raise c.refuse("attention without an output gate is not counted")
+    elif c.kind in ("qwen3_5_text", "qwen3_5_moe_text"):
+        c.get("full_attention_interval")  # unread where layer_types says it
+        if not c.flag("attn_output_gate", default=True):
+            raise c.refuse("attention without an output gate is not counted")
     elif c.kind == "jamba" and c.experts("num_experts") == 1:
         f = replace(f, ffn_rule=always("dense"))
     return read(c, f)
