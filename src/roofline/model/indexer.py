@@ -21,6 +21,7 @@ from ..work import Operator
 from .compressed import buffer
 from .parts import Linear, Pricing, linear, whole
 
+
 @dataclass(frozen=True, slots=True)
 class Indexer:
     """An indexer.

@@ -6,6 +6,7 @@ and keys by other names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..config import Config
@@ -26,13 +27,11 @@ _GPT = {
 }
 
 
-def positions(offset: int = 0, default: int | None = None) -> object:
+def positions(offset: int = 0) -> Callable[[Config, int], int]:
     """Learned positions: rows of ``hidden``, some offset by padding."""
 
     def parameters(c: Config, hidden: int) -> int:
-        if default is None:
-            return hidden * (c.integer("max_position_embeddings") + offset)
-        return hidden * (c.integer("max_position_embeddings", default=default) + offset)
+        return hidden * (c.integer("max_position_embeddings") + offset)
 
     return parameters
 
@@ -179,7 +178,6 @@ def falcon(c: Config) -> Model:
         {"num_attention_heads": ("n_head",), "num_hidden_layers": ("n_layer",),
          "num_kv_heads": ("n_head_kv",)}, {},
     )  # fmt: skip
-    hidden = c.integer("hidden_size")
     heads = c.integer("num_attention_heads")
     new = c.flag("new_decoder_architecture")
     parallel = c.flag("parallel_attn", default=True)

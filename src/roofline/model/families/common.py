@@ -8,6 +8,7 @@ from ..formats import BF16, Format
 from ..model import Layer, Model, Uniform
 from ..parts import Linear
 
+
 def dtype(c: Config) -> tuple[Format, tuple[str, ...]]:
     """The format that activations are in, and what had to be assumed.
 

@@ -69,9 +69,7 @@ def _layers(c: Config, f: Family, depth: int) -> list[str]:
         first = [HEAVY] * min(depth, 2)
         return first + [SPARSE if i % 2 else HEAVY for i in range(max(depth - 2, 0))]
     if not depth <= len(ratios) <= depth + predicted(c):
-        raise InputError(
-            f"{c.where}: compress_ratios has {len(ratios)} entries for {depth} layers"
-        )
+        raise InputError(f"{c.where}: compress_ratios has {len(ratios)} entries for {depth} layers")
     unknown = sorted(set(ratios) - _BY_RATIO.keys())
     if unknown:
         raise c.refuse(f"a compression of 1:{unknown[0]} is not counted")

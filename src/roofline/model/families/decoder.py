@@ -182,7 +182,9 @@ def windowed(c: Config, f: Family, depth: int) -> list[str]:
     return ["full_attention" if window(c, f) is None else "sliding_attention"] * depth
 
 
-def every(key: str, n: int, one: str = "full_attention", rest: str = "sliding_attention") -> Pattern:
+def every(
+    key: str, n: int, one: str = "full_attention", rest: str = "sliding_attention"
+) -> Pattern:
     """Each n-th layer (by ``key``, else ``n``) is ``one``, the others are ``rest``."""
 
     def pattern(c: Config, f: Family, depth: int) -> list[str]:
@@ -240,9 +242,9 @@ class Family:
 
     heads: Heads = Heads()
     mixers: Mapping[str, Builder] = field(default_factory=lambda: GROUPED)
-    mixer_rule: Pattern = always("full_attention")
+    mixer_rule: Pattern = field(default_factory=lambda: always("full_attention"))
     ffns: Mapping[str, Builder] = field(default_factory=lambda: {"dense": dense})
-    ffn_rule: Pattern = always("dense")
+    ffn_rule: Pattern = field(default_factory=lambda: always("dense"))
     mixture: Any = None
     mlp_width: str = "intermediate_size"
     mlp_times: int = 0
@@ -305,7 +307,9 @@ def drafted(model: Model, count: int, parts: tuple[Part, ...] | None = None) -> 
     one = model.altered(
         name=f"{model.name} (multi-token prediction)",
         layers=(layer,),
-        outer=tuple(Linear(f"{last.prefix}.{i}.eh_proj", 2 * hidden, hidden) for i in layer.indices),
+        outer=tuple(
+            Linear(f"{last.prefix}.{i}.eh_proj", 2 * hidden, hidden) for i in layer.indices
+        ),
         vectors=3 * hidden * count,
         tables=0,
         tied=True,

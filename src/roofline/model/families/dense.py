@@ -16,6 +16,20 @@ GEMMA = Heads(width=256, default_window=4096)
 
 LLAMA = Family(mlp_bias="mlp_bias")
 
+
+def _exaone(c: Config, f: Family, depth: int) -> list[str]:
+    # EXAONE 4: where it slides, all but each n-th layer; the pattern may be a word ("LLLG").
+    if not c.has("sliding_window") and "sliding_window" in c.data:
+        return ["full_attention"] * depth
+    pattern = c.get("sliding_window_pattern")
+    if isinstance(pattern, str) and pattern and set(pattern) <= {"L", "G"}:
+        names = {"L": "sliding_attention", "G": "full_attention"}
+        found = [names[pattern[i % len(pattern)]] for i in range(depth)]
+        found[-1] = "full_attention"
+        return found
+    return every("sliding_window_pattern", 4)(c, f, depth)
+
+
 ROWS: dict[str, Family] = {
     "llama": LLAMA,
     "exaone": LLAMA,
@@ -96,7 +110,7 @@ ROWS: dict[str, Family] = {
     "bitnet": Family(),
     "exaone4": Family(
         heads=replace(PLAIN, qk_norm="head", default_window=4096),
-        mixer_rule=lambda c, f, n: _exaone(c, f, n),
+        mixer_rule=_exaone,
     ),
     "glm": Family(
         heads=Heads(width=128, out_bias=False), defaults={"attention_bias": True}
@@ -127,19 +141,6 @@ ROWS: dict[str, Family] = {
 }  # fmt: skip
 ROWS["mistral3_text"] = ROWS["mistral"]
 ROWS["apertus1p5_text"] = ROWS["apertus"]
-
-
-def _exaone(c: Config, f: Family, depth: int) -> list[str]:
-    # EXAONE 4: where it slides, all but each n-th layer; the pattern may be a word ("LLLG").
-    if not c.has("sliding_window") and "sliding_window" in c.data:
-        return ["full_attention"] * depth
-    pattern = c.get("sliding_window_pattern")
-    if isinstance(pattern, str) and pattern and set(pattern) <= {"L", "G"}:
-        names = {"L": "sliding_attention", "G": "full_attention"}
-        found = [names[pattern[i % len(pattern)]] for i in range(depth)]
-        found[-1] = "full_attention"
-        return found
-    return every("sliding_window_pattern", 4)(c, f, depth)
 
 
 def dense(c: Config) -> Model:

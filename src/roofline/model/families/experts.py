@@ -22,10 +22,10 @@ from .decoder import (
     Pattern,
     Switch,
     after_first,
-    late,
     always,
     dense,
     every,
+    late,
     listed,
     read,
     switch,
@@ -87,22 +87,25 @@ def active(c: Config, experts: int, *names: str) -> int:
 
 def sparse(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """A mixture of experts by a family's traits."""
+    return (experts(c, f),)
+
+
+def experts(c: Config, f: Family) -> Experts:
+    """The experts of a family's traits."""
     m: Mixture = f.mixture
     hidden = c.integer("hidden_size")
-    experts = c.experts(*m.experts)
+    count = c.experts(*m.experts)
     width = c.integer(*m.width)
     together = m.shared(c, width) if m.shared else 0
     shared = None
     if together:
         shared = Mlp(hidden, together, m.gated, switch(c, m.bias), m.shared_path,
                      m.shared_names, "experts.shared")  # fmt: skip
-    return (
-        Experts(
-            hidden, experts, active(c, experts, *m.active), width, m.gated, switch(c, m.bias),
-            names=m.names, shared=shared, shared_gate=m.shared_gate and together > 0,
-            router_bias=m.router_bias * experts + m.router_extra * hidden, router=m.router,
-            prefix=m.prefix,
-        ),
+    return Experts(
+        hidden, count, active(c, count, *m.active), width, m.gated, switch(c, m.bias),
+        names=m.names, shared=shared, shared_gate=m.shared_gate and together > 0,
+        router_bias=m.router_bias * count + m.router_extra * hidden, router=m.router,
+        prefix=m.prefix,
     )  # fmt: skip
 
 

@@ -91,9 +91,7 @@ def per_layer(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
     if not own:
         return ()
     gate = Linear("per_layer_input_gate", hidden, own)
-    return (
-        Matrices("per_layer", (gate, Linear("per_layer_projection", own, hidden)), hidden),
-    )
+    return (Matrices("per_layer", (gate, Linear("per_layer_projection", own, hidden)), hidden),)
 
 
 _MIXERS = {**dict.fromkeys(GROUPED, mixed), **{label + SHARED: mixed for label in GROUPED}}

@@ -20,13 +20,14 @@ from .decoder import (
     GROUPED,
     Family,
     Heads,
+    Pattern,
     always,
     attention,
     dense,
     every,
     read,
 )
-from .experts import ALL_SPARSE, FFNS, Mixture, counted, leading, nth, sparse, wide
+from .experts import ALL_SPARSE, FFNS, Mixture, counted, experts, leading, nth, sparse, wide
 from .latent import latent, mixer
 
 
@@ -37,7 +38,7 @@ def delta(c: Config, f: Family, label: str) -> tuple[Part, ...]:
             c.integer("hidden_size"),
             c.integer("linear_num_key_heads"), c.integer("linear_num_value_heads"),
             c.integer("linear_key_head_dim"), c.integer("linear_value_head_dim"),
-            c.integer("linear_conv_kernel_dim"), form=states.kept(c, "mamba_ssm_dtype"),
+            kernel=c.integer("linear_conv_kernel_dim"), form=states.kept(c, "mamba_ssm_dtype"),
         ),
     )  # fmt: skip
 
@@ -67,9 +68,7 @@ def lightning(c: Config, f: Family, label: str) -> tuple[Part, ...]:
 def conv(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """LFM2's short convolution."""
     return (
-        states.short_conv(
-            c.integer("hidden_size"), c.integer("conv_L_cache"), c.flag("conv_bias")
-        ),
+        states.short_conv(c.integer("hidden_size"), c.integer("conv_L_cache"), c.flag("conv_bias")),
     )
 
 
@@ -95,7 +94,7 @@ def bamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (
         states.mamba2(
             hidden, heads, width, c.integer("mamba_n_groups"), c.integer("mamba_d_state"),
-            c.integer("mamba_d_conv"), conv_bias=c.flag("mamba_conv_bias", default=True),
+            kernel=c.integer("mamba_d_conv"), conv_bias=c.flag("mamba_conv_bias", default=True),
             bias=c.flag("mamba_proj_bias"),
             normed=c.flag("mamba_rms_norm") if c.kind == "falcon_h1" else True,
         ),
@@ -110,7 +109,7 @@ def jamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (
         states.mamba1(
             hidden, c.integer("mamba_expand", default=2) * hidden, n, rank,
-            c.integer("mamba_d_conv"), conv_bias=c.flag("mamba_conv_bias", default=True),
+            kernel=c.integer("mamba_d_conv"), conv_bias=c.flag("mamba_conv_bias", default=True),
             bias=c.flag("mamba_proj_bias"), normed=rank + 2 * n, path="mamba",
         ),
     )  # fmt: skip
@@ -122,7 +121,8 @@ def nemotron(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (
         states.mamba2(
             c.integer("hidden_size"), c.integer("mamba_num_heads"), c.integer("mamba_head_dim"),
-            c.integer("n_groups"), c.integer("ssm_state_size"), c.integer("conv_kernel"),
+            c.integer("n_groups"), c.integer("ssm_state_size"),
+            kernel=c.integer("conv_kernel"),
             conv_bias=c.flag("use_conv_bias", default=True), bias=bias,
             form=states.kept(c, "mamba_ssm_cache_dtype"), path="mixer",
         ),
@@ -150,11 +150,10 @@ def granite(c: Config, f: Family, label: str) -> tuple[Part, ...]:
 
 def latents(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """Nemotron's experts: ungated, behind a projection where the config names its width."""
-    (experts,) = sparse(c, f, label)
-    return (replace(experts, latent=c.optional("moe_latent_size")),)
+    return (replace(experts(c, f), latent=c.optional("moe_latent_size")),)
 
 
-def periodic(period: str, offset: str, one: str, rest: str) -> object:
+def periodic(period: str, offset: str, one: str, rest: str) -> Pattern:
     """Layer i is ``one`` where i mod ``period`` is ``offset`` (Jamba)."""
 
     def pattern(c: Config, f: Family, depth: int) -> list[str]:
@@ -337,8 +336,7 @@ def _nemotron(c: Config) -> None:
         depth = c.layers()
         if len(pattern) != depth:
             raise InputError(
-                f"{c.where}: hybrid_override_pattern has {len(pattern)} letters "
-                f"for {depth} layers"
+                f"{c.where}: hybrid_override_pattern has {len(pattern)} letters for {depth} layers"
             )
         c.data = {**c.data, "layer_types": [_PATTERN[letter] for letter in pattern]}
     elif isinstance(names, list) and "num_hidden_layers" not in c.data and names:

@@ -114,7 +114,9 @@ def _ax(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     # A.X K2: queries and a gate as wide as the values from the compressed query, twice.
     core = mixer(c, top(c))
     rank = c.integer("q_lora_rank")
-    up = Linear("self_attn.q_gate_proj", 2 * rank, core.heads * (core.nope + core.rope + core.value))
+    up = Linear(
+        "self_attn.q_gate_proj", 2 * rank, core.heads * (core.nope + core.rope + core.value)
+    )
     return (indexer(c), replace(core, query_up=up))
 
 
