@@ -24,16 +24,16 @@ from .parts import Linear, Pricing, linear, once, whole
 
 
 @dataclass(frozen=True, slots=True)
-class Recurrence:
-    """A layer with a state.
+class Scan:
+    """What a layer with a state is made of.
 
     Attributes:
         name: what it is, ``mamba2``.
-        before: projections before the scan, by name, in order.
+        before: projections before the recurrence, by name, in order.
         after: projections after it.
         channels, kernel: of the depthwise causal convolution; 0 where there is none.
         state: numbers of the recurrent state, per sequence.
-        scan: FLOPs of the recurrence, per token.
+        flops: of the recurrence, per token.
         extra: parameters of biases, decays and norms.
         format: the format of the recurrent state (the convolution's is the activations').
     """
@@ -44,41 +44,55 @@ class Recurrence:
     channels: int = 0
     kernel: int = 0
     state: int = 0
-    scan: int = 0
+    flops: int = 0
     extra: int = 0
     format: Format = FP32
 
+
+class Recurrent:
+    """A part with a state; its kinds (:mod:`.recurrent`) say what it is made of."""
+
+    __slots__ = ()
+
+    @property
+    def scan(self) -> Scan:
+        """What it is made of."""
+        raise NotImplementedError
+
     def linears(self) -> tuple[Linear, ...]:
         """All projections."""
-        return (*(m for _, group in self.before for m in group), *self.after)
+        scan = self.scan
+        return (*(m for _, group in scan.before for m in group), *scan.after)
 
     @property
     def vectors(self) -> int:
         """Everything outside the projections, the convolution included."""
-        return self.channels * self.kernel + self.extra
+        scan = self.scan
+        return scan.channels * scan.kernel + scan.extra
 
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
-        """Projections, convolution and scan, projections."""
-        for name, group in self.before:
-            yield from linear(f"{self.name}.{name}", group, pricing)
-        yield self.core(pricing)
-        if self.after:
-            yield from linear(f"{self.name}.out", self.after, pricing)
+        """Projections, convolution and recurrence, projections."""
+        scan = self.scan
+        for name, group in scan.before:
+            yield from linear(f"{scan.name}.{name}", group, pricing)
+        yield _core(scan, pricing)
+        yield from linear(f"{scan.name}.out", scan.after, pricing)
 
-    def core(self, pricing: Pricing) -> Operator:
-        """The convolution and the recurrence: the part that keeps a state."""
-        a = pricing.activation.size
-        conv = self.channels * self.kernel
-        kept = self.state * self.format.size + self.channels * max(self.kernel - 1, 0) * a
-        moved = self.channels + (self.after[0].inputs if self.after else 0)
-        return Operator(
-            name=f"{self.name}.state",
-            kind="state",
-            count=1,
-            compute=pricing.attention_compute,
-            flops=((TOKENS, self.scan + 2 * conv),),
-            weights=once(conv * a) if conv else (),
-            state=((SEQUENCES, whole(2 * kept)),),
-            held=((SEQUENCES, whole(kept)),),
-            activations=((TOKENS, whole(moved * a)),),
-        )
+
+def _core(scan: Scan, pricing: Pricing) -> Operator:
+    # The convolution and the recurrence: the part that keeps a state.
+    a = pricing.activation.size
+    conv = scan.channels * scan.kernel
+    kept = scan.state * scan.format.size + scan.channels * max(scan.kernel - 1, 0) * a
+    moved = scan.channels + (scan.after[0].inputs if scan.after else 0)
+    return Operator(
+        name=f"{scan.name}.state",
+        kind="state",
+        count=1,
+        compute=pricing.attention_compute,
+        flops=((TOKENS, scan.flops + 2 * conv),),
+        weights=once(conv * a) if conv else (),
+        state=((SEQUENCES, whole(2 * kept)),),
+        held=((SEQUENCES, whole(kept)),),
+        activations=((TOKENS, whole(moved * a)),),
+    )

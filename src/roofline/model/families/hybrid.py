@@ -13,9 +13,11 @@ from ...errors import InputError
 from ..attention import Span
 from ..config import Config
 from ..ffn import Mlp
+from ..formats import FP32, Format, parse
 from ..model import Model
 from ..parts import Part
-from . import states
+from ..recurrent import GatedDelta, KimiDelta, Lightning, LinearUnit, Mamba1, Mamba2, ShortConv
+from .common import head_width
 from .decoder import (
     GROUPED,
     Family,
@@ -31,14 +33,24 @@ from .experts import ALL_SPARSE, FFNS, Mixture, counted, experts, leading, nth, 
 from .latent import latent, mixer
 
 
+def kept(c: Config, name: str) -> Format:
+    """The format that a state is kept in: named by the config, or fp32 as engines keep it."""
+    if not c.has(name):
+        return FP32
+    word = c.word(name).removeprefix("torch.")
+    if word not in ("float32", "bfloat16", "float16"):
+        raise c.refuse(f"{name} '{word[:40]}' is not counted")
+    return parse(word)
+
+
 def delta(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """Qwen's gated delta net."""
     return (
-        states.gated_delta(
+        GatedDelta(
             c.integer("hidden_size"),
             c.integer("linear_num_key_heads"), c.integer("linear_num_value_heads"),
             c.integer("linear_key_head_dim"), c.integer("linear_value_head_dim"),
-            kernel=c.integer("linear_conv_kernel_dim"), form=states.kept(c, "mamba_ssm_dtype"),
+            c.integer("linear_conv_kernel_dim"), kept(c, "mamba_ssm_dtype"),
         ),
     )  # fmt: skip
 
@@ -46,9 +58,9 @@ def delta(c: Config, f: Family, label: str) -> tuple[Part, ...]:
 def kimi(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """Kimi delta attention."""
     return (
-        states.kimi_delta(
+        KimiDelta(
             c.integer("hidden_size"), c.integer("linear_num_heads"), c.integer("linear_head_dim"),
-            c.integer("linear_conv_kernel_dim"), low_rank=c.kind == "kimi_linear",
+            c.integer("linear_conv_kernel_dim"), c.kind == "kimi_linear",
         ),
     )  # fmt: skip
 
@@ -62,69 +74,65 @@ def gated_latent(c: Config, f: Family, label: str) -> tuple[Part, ...]:
 def lightning(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """MiniMax's linear attention."""
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
-    return (states.lightning(hidden, heads, c.integer("head_dim", default=hidden // heads)),)
+    return (Lightning(hidden, heads, head_width(c, hidden, heads)),)
 
 
 def conv(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """LFM2's short convolution."""
-    return (
-        states.short_conv(c.integer("hidden_size"), c.integer("conv_L_cache"), c.flag("conv_bias")),
-    )
-
-
-def rg_lru(c: Config, f: Family, label: str) -> tuple[Part, ...]:
-    """RecurrentGemma's recurrent block."""
     hidden = c.integer("hidden_size")
-    return (
-        states.rg_lru(
-            hidden, c.integer("lru_width", default=hidden), c.integer("num_attention_heads"),
-            c.integer("conv1d_width"),
-        ),
-    )  # fmt: skip
+    return (ShortConv(hidden, hidden, c.integer("conv_L_cache"), c.flag("conv_bias")),)
+
+
+def unit(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+    """RecurrentGemma's recurrent block."""
+    hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
+    width = c.integer("lru_width", default=hidden)
+    if width % heads:
+        raise c.refuse(f"lru_width {width} is not a multiple of {heads} heads")
+    return (LinearUnit(hidden, heads, width // heads, c.integer("conv1d_width")),)
 
 
 def bamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """Mamba-2 under Bamba's and Granite's keys."""
     hidden, heads = c.integer("hidden_size"), c.integer("mamba_n_heads")
     inner = c.optional("mamba_d_ssm") or c.integer("mamba_expand", default=2) * hidden
-    width = c.get("mamba_d_head")
-    width = inner // heads if width in (None, "auto") else c.integer("mamba_d_head")
+    given = c.get("mamba_d_head")
+    width = inner // heads if given in (None, "auto") else c.integer("mamba_d_head")
     if width * heads != inner:
         raise c.refuse(f"{heads} heads of {width} channels are not {inner}")
+    bias, falcon = c.flag("mamba_proj_bias"), c.kind == "falcon_h1"
     return (
-        states.mamba2(
+        Mamba2(
             hidden, heads, width, c.integer("mamba_n_groups"), c.integer("mamba_d_state"),
-            kernel=c.integer("mamba_d_conv"), conv_bias=c.flag("mamba_conv_bias", default=True),
-            bias=c.flag("mamba_proj_bias"),
-            normed=c.flag("mamba_rms_norm") if c.kind == "falcon_h1" else True,
+            c.integer("mamba_d_conv"), c.flag("mamba_conv_bias", default=True), bias,
+            c.flag("projectors_bias") if falcon else bias,
+            c.flag("mamba_rms_norm") if falcon else True,
         ),
     )  # fmt: skip
 
 
 def jamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """Mamba-1 with norms of what it selects by."""
-    hidden, n = c.integer("hidden_size"), c.integer("mamba_d_state")
-    rank = c.get("mamba_dt_rank")
-    rank = -(-hidden // 16) if rank in (None, "auto") else c.integer("mamba_dt_rank")
+    hidden = c.integer("hidden_size")
+    given = c.get("mamba_dt_rank")
+    rank = -(-hidden // 16) if given in (None, "auto") else c.integer("mamba_dt_rank")
     return (
-        states.mamba1(
-            hidden, c.integer("mamba_expand", default=2) * hidden, n, rank,
-            kernel=c.integer("mamba_d_conv"), conv_bias=c.flag("mamba_conv_bias", default=True),
-            bias=c.flag("mamba_proj_bias"), normed=rank + 2 * n, path="mamba",
+        Mamba1(
+            hidden, c.integer("mamba_expand", default=2) * hidden, c.integer("mamba_d_state"),
+            rank, c.integer("mamba_d_conv"), c.flag("mamba_conv_bias", default=True),
+            c.flag("mamba_proj_bias"), normed=True, path="mamba",
         ),
     )  # fmt: skip
 
 
 def nemotron(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     """Nemotron-H's Mamba-2."""
-    bias = c.flag("use_bias") or c.flag("mamba_proj_bias")
     return (
-        states.mamba2(
+        Mamba2(
             c.integer("hidden_size"), c.integer("mamba_num_heads"), c.integer("mamba_head_dim"),
-            c.integer("n_groups"), c.integer("ssm_state_size"),
-            kernel=c.integer("conv_kernel"),
-            conv_bias=c.flag("use_conv_bias", default=True), bias=bias,
-            form=states.kept(c, "mamba_ssm_cache_dtype"), path="mixer",
+            c.integer("n_groups"), c.integer("ssm_state_size"), c.integer("conv_kernel"),
+            c.flag("use_conv_bias", default=True), c.flag("use_bias"), c.flag("use_bias"),
+            form=kept(c, "mamba_ssm_cache_dtype"), path="mixer",
         ),
     )  # fmt: skip
 
@@ -297,7 +305,7 @@ ROWS: dict[str, Family] = {
     "recurrent_gemma": Family(
         heads=Heads(qkv_bias="attention_bias", out_bias=True, window="attention_window_size",
                     default_window=2048),
-        mixers={**GROUPED, "linear_attention": rg_lru}, mlp_bias=True, mlp_path="mlp_block",
+        mixers={**GROUPED, "linear_attention": unit}, mlp_bias=True, mlp_path="mlp_block",
         mixer_rule=lambda c, f, n: _cycle(c, n), tied=True,
     ),
 }  # fmt: skip
