@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .machine.machine import Figure, Machine, Roof
     from .model.load import load as load_model
     from .model.model import Model
+    from .parallel.layout import Parallel
     from .step import Group, Step
     from .verdict import Lever, Verdict
     from .work import Operator, Work
@@ -51,6 +52,7 @@ _HOMES = {
     "NotFound": "errors",
     "Operator": "work",
     "OperatorBound": "bound",
+    "Parallel": "parallel.layout",
     "Roof": "machine.machine",
     "RooflineError": "errors",
     "Step": "step",
@@ -79,6 +81,7 @@ __all__ = [
     "NotFound",
     "Operator",
     "OperatorBound",
+    "Parallel",
     "Roof",
     "RooflineError",
     "Step",

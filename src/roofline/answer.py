@@ -14,6 +14,7 @@ from .words import Words
 
 if TYPE_CHECKING:
     from .achieved import Achieved
+    from .bound import OperatorBound
     from .explanation import Explanation
 
 
@@ -50,14 +51,25 @@ def title(e: Explanation, words: Words) -> str:
         model=case.model.name,
         formats=formats,
         step=step_words(e.step, words),
-        machine=case.machine.name,
+        machine=_machine(e, words),
         ceilings=words(f"ceilings.{case.roof.kind}"),
     )
+
+
+def _machine(e: Explanation, words: Words) -> str:
+    name, layout = e.case.machine.name, e.case.parallel
+    if layout.single:
+        return name
+    return words("title.devices", devices=layout.devices, machine=name, layout=layout.name)
 
 
 def verdict(e: Explanation, words: Words) -> tuple[str, str]:
     """The verdict's label and its numbers."""
     b = e.bound
+    if b.communication_bound:
+        from .parallel import say
+
+        return words("label.communication"), say.verdict(e, words)
     if b.memory_bound:
         numbers = words(
             "say.intensity.memory",
@@ -83,6 +95,11 @@ def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
         full = words("say.capacity", batch=e.step.batch, max=f.max_batch)
         found.append((words("label.capacity"), full if f.max_batch else _roomless(e, words)))
     found.append((words("label.best"), _speed(e, words)))
+    if not e.case.parallel.single:
+        from .parallel import say
+
+        label = words("label.parallel")
+        found += [(label if i == 0 else "", x) for i, x in enumerate(say.lines(e, words))]
     found += _climb(e, words)
     found += _lever_lines(e, words)
     found += [(words("label.notes") if i == 0 else "", note) for i, note in enumerate(e.notes)]
@@ -163,7 +180,8 @@ def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
         values = {**lever.values, "machine": e.case.machine.name, "gain": gain(lever.gain)}
         if "to" in values:
             values["to"] = str(values["to"]).split(":", maxsplit=1)[0]
-        found.append(words(f"lever.{lever.code}", **values))
+        more = lever.code == "devices" and lever.values["devices"] > 2
+        found.append(words(f"lever.{lever.code}{'.more' if more else ''}", **values))
     joint = "，" if words.language == "zh" else ", "
     return [(words("label.levers"), joint.join(found) or words("lever.none"))]
 
@@ -208,16 +226,21 @@ def operators(e: Explanation, words: Words) -> str:
         (
             op.name,
             str(op.count),
-            si(op.flops, ""),
-            si(op.bytes, "B"),
+            si(op.flops, "") if op.wire is None else "-",
+            words("table.sent", bytes=si(op.sent, "B")) if op.wire else si(op.bytes, "B"),
             digits(op.intensity) if op.intensity is not None else "-",
             seconds(op.seconds),
             percent(op.seconds / e.bound.serial_s),
-            f"{words(f'bound.{op.bound}')} ({op.compute})" if op.flops else "-",
+            _limit(op, words),
         )
         for op in e.operators
     ]
     return table.render(head, rows)
+
+
+def _limit(op: OperatorBound, words: Words) -> str:
+    where = op.wire.slowest.link.name if op.wire else op.compute
+    return f"{words(f'bound.{op.bound}')} ({where})" if op.flops or op.wire else "-"
 
 
 def measured(point: Achieved, words: Words) -> tuple[str, str]:

@@ -111,7 +111,7 @@ class _Matrices:
 
         self.quantities = chain.quantities
         n = len(self.quantities)
-        talking = {i for i, *_ in chain.talk}
+        talking = {exchange.row for exchange in chain.talk}
         rows = [row for i, row in enumerate(chain.rows) if i not in talking]
         count = len(rows)
         arithmetic, traffic, totals = np.zeros((count, n)), np.zeros((count, n)), np.zeros((8, n))
@@ -126,11 +126,11 @@ class _Matrices:
                     totals[k, q] += c
         totals[5] = arithmetic.sum(axis=0)
         totals[6] = traffic.sum(axis=0)
-        for _, sent, messages, wire in chain.talk:
-            for q, c in sent:
-                totals[7, q] += c * wire.second_per_byte
-            for q, c in messages:
-                totals[7, q] += c * wire.second_per_message
+        for exchange in chain.talk:
+            for q, c in exchange.sent:
+                totals[7, q] += c * exchange.per_byte
+            for q, c in exchange.messages:
+                totals[7, q] += c * exchange.per_message
         self._stacked = np.concatenate([arithmetic, traffic, totals])
         self._count = count
 

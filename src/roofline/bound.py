@@ -191,7 +191,7 @@ class Case:
     @property
     def wires(self) -> tuple[Wire, ...]:
         """What communication goes over, each kind of exchange once."""
-        return tuple(dict.fromkeys(wire for *_, wire in self.chains[0].talk))
+        return tuple(dict.fromkeys(exchange.wire for exchange in self.chains[0].talk))
 
     def using(self, **changes: Any) -> Case:
         """The same case with other formats, ceilings, usable fraction, model, machine or layout."""

@@ -120,32 +120,46 @@ class Bound:
         return self.compute_s / self.overlapped_s
 
 
-Exchange = tuple[int, tuple[tuple[int, float], ...], tuple[tuple[int, float], ...], Wire]
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A communicating operator's numbered terms, all its instances together, and their price.
 
+    Attributes:
+        row: its place among the operators.
+        sent, messages: terms of bytes and of messages.
+        wire: what they go over.
+        per_byte, per_message: seconds.
+    """
 
-def _exchanged(exchange: Exchange, v: list[Number]) -> tuple[float, Number, Number]:
-    _, sent_terms, message_terms, wire = exchange
-    sent = sum(c * v[i] for i, c in sent_terms)
-    messages = sum(c * v[i] for i, c in message_terms)
-    seconds = sent * wire.second_per_byte + messages * wire.second_per_message
-    return seconds, sent, messages
+    row: int
+    sent: tuple[tuple[int, float], ...]
+    messages: tuple[tuple[int, float], ...]
+    wire: Wire
+    per_byte: float
+    per_message: float
 
+    def cost(self, v: list[Number]) -> tuple[float, Number, Number]:
+        """Seconds, bytes and messages, on these values of the quantities."""
+        sent = sum(c * v[i] for i, c in self.sent)
+        messages = sum(c * v[i] for i, c in self.messages)
+        return sent * self.per_byte + messages * self.per_message, sent, messages
 
-def _told_by(op: Operator, exchange: Exchange, v: list[Number]) -> OperatorBound:
-    seconds, sent, messages = _exchanged(exchange, v)
-    return OperatorBound(
-        op.name,
-        op.kind,
-        op.count,
-        compute="",
-        flops=0,
-        bytes=0,
-        seconds=seconds,
-        bound="communication",
-        sent=sent,
-        messages=messages,
-        wire=exchange[-1],
-    )
+    def bound(self, op: Operator, v: list[Number]) -> OperatorBound:
+        """The same as an operator under the roof."""
+        seconds, sent, messages = self.cost(v)
+        return OperatorBound(
+            op.name,
+            op.kind,
+            op.count,
+            compute="",
+            flops=0,
+            bytes=0,
+            seconds=seconds,
+            bound="communication",
+            sent=sent,
+            messages=messages,
+            wire=self.wire,
+        )
 
 
 class Chain:
@@ -154,8 +168,7 @@ class Chain:
     Attributes:
         work: what is priced.
         rows: each operator with its numbered terms, and its compute ceiling in FLOP/s.
-        talk: each operator that communicates: its place among the rows, numbered terms of bytes
-            and messages, and what they go over.
+        talk: each operator that communicates.
     """
 
     def __init__(
@@ -178,17 +191,13 @@ class Chain:
         def numbered(op: Operator, kind: str) -> tuple[tuple[int, float], ...]:
             return tuple((index[q], op.count * c) for q, c in getattr(op, kind))
 
-        self.talk: tuple[Exchange, ...] = tuple(
-            (
-                i,
-                numbered(op, "sent"),
-                numbered(op, "messages"),
-                wiring.wire(op.collective, op.group),
-            )
-            for i, op in enumerate(work.operators)
-            if op.collective
-        )
-        silent = {i for i, *_ in self.talk}
+        def exchange(i: int, op: Operator) -> Exchange:
+            wire = wiring.wire(op.collective, op.group)
+            sent, messages = numbered(op, "sent"), numbered(op, "messages")
+            return Exchange(i, sent, messages, wire, wire.second_per_byte, wire.second_per_message)
+
+        self.talk = tuple(exchange(i, op) for i, op in enumerate(work.operators) if op.collective)
+        silent = {e.row for e in self.talk}
         self._busy = tuple(row for i, row in enumerate(self.rows) if i not in silent)
 
     def bound(self, step: Step) -> Bound:
@@ -257,19 +266,19 @@ class Chain:
 
     def _told(self, v: list[Number]) -> tuple[float, Number, Number]:
         # Seconds, bytes and messages of all communication.
-        parts = [_exchanged(exchange, v) for exchange in self.talk]
-        return (sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+        parts = [exchange.cost(v) for exchange in self.talk]
+        return sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts)
 
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:
         """Each kind of operator under the roof, in the order in which they run."""
         v = [q.value(step.groups) for q in self.quantities]
-        talk = {exchange[0]: exchange for exchange in self.talk}
+        talk = {exchange.row: exchange for exchange in self.talk}
         found = []
         costs = self.work.costs(step)
         for i, (cost, (row, peak)) in enumerate(zip(costs, self.rows, strict=True)):
             op: Operator = row[0]
             if i in talk:
-                found.append(_told_by(op, talk[i], v))
+                found.append(talk[i].bound(op, v))
                 continue
             arithmetic, traffic = cost.flops / peak, cost.traffic / self.bandwidth
             used = self._arithmetic[op.compute][0] if op.flops else op.compute

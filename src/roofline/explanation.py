@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .bound import Bound, Case, Climb, Fit, OperatorBound
@@ -88,6 +88,7 @@ class Explanation:
                     for g in self.step.groups
                 ],
             },
+            "parallel": None if self.case.parallel.single else self._parallel(),
             "flops": bound.flops,
             "bytes": {
                 "weights": bound.weights,
@@ -96,6 +97,7 @@ class Explanation:
                 "state": bound.state,
                 "compulsory": bound.compulsory,
                 "activations": self.case.work.total("activations", self.step),
+                "sent": bound.sent,
             },
             "intensity": bound.intensity,
             "ridge": bound.ridge,
@@ -104,6 +106,7 @@ class Explanation:
                 "serial_s": bound.serial_s,
                 "compute_s": bound.compute_s,
                 "memory_s": bound.memory_s,
+                "communication_s": bound.communication_s,
                 "tokens_per_s": bound.tokens_per_s,
             },
             "verdict": {
@@ -135,11 +138,63 @@ class Explanation:
                     "intensity": op.intensity,
                     "seconds": op.seconds,
                     "bound": op.bound,
+                    **({"sent": op.sent, "messages": op.messages} if op.wire else {}),
                 }
                 for op in self.operators
             ],
             "notes": list(self.notes),
         }
+
+    def _parallel(self) -> dict[str, Any]:
+        # The layout; what the numbers beside it count; what joins the devices.
+        layout, bound = self.case.parallel, self.bound
+        return {
+            "tp": layout.tp,
+            "pp": layout.pp,
+            "ep": layout.ep,
+            "dp": layout.dp,
+            "devices": layout.devices,
+            "microbatches": layout.microbatches_of(self.step.batch),
+            "bubble": layout.bubble(self.step.batch),
+            "per_device": ["flops", "bytes", "intensity", "bound", "fits", "operators"],
+            "of_all_devices": ["step", "bound.tokens_per_s", "fits.max_batch", "crossing_batch"],
+            "messages": bound.messages,
+            "cache_copies": self.cache_copies,
+            "wires": [
+                {
+                    "collective": wire.collective,
+                    "devices": wire.group,
+                    "links": [
+                        {
+                            "name": strand.link.name,
+                            "carries": strand.carries,
+                            "bandwidth_in_group": strand.bandwidth,
+                            "bandwidth": strand.link.bandwidth.to_json(),
+                        }
+                        for strand in wire.strands
+                    ],
+                    "seconds_per_byte": wire.second_per_byte,
+                    "latency": wire.latency.to_json() if wire.latency else None,
+                }
+                for wire in self.case.wires
+            ],
+        }
+
+    @property
+    def cache_copies(self) -> float:
+        """How often the tensor-parallel devices of a replica hold a sequence's cache.
+
+        1 where it is divided; more where there are fewer key-value heads than devices, or
+        none to divide by (latent attention).
+        """
+        case, layout = self.case, self.case.parallel
+        if layout.tp == 1:
+            return 1.0
+        first = replace(self.step.groups[0], batch=1)
+        alone = Step(self.step.phase, (first,))
+        each = Step(self.step.phase, (replace(first, batch=layout.dp * layout.waves),))
+        whole = case.using(parallel=None).work.total("held", alone)
+        return float(layout.tp * case.work.total("held", each) / whole) if whole else 1.0
 
     def __str__(self) -> str:
         from .answer import text

@@ -10,6 +10,7 @@ step by the overlapped bound, before over after, so it is the most that the chan
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +57,8 @@ def judge(bound: Bound, fit: Fit, batch: int) -> Verdict:
     """The verdict on a step: the larger part of the ceiling that binds, or no room."""
     if fit.max_batch is not None and batch > fit.max_batch:
         code = "capacity"
+    elif bound.communication_bound:
+        code = "communication"
     elif bound.memory_bound:
         parts = {
             "memory:weights": bound.weights,
@@ -95,7 +98,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
             ask("compute", {"to": "fp8"}, weights="fp8", kv=case.options["kv"] or cache)
     found += _more_batch(case, step, bound, fit)
     found += _speculate(case, step, bound)
-    found.append(Lever("devices", 2.0, {"devices": 2}))
+    found += _more_devices(case, step, bound)
     kept = [lever for lever in found if lever.gain >= 1.01]
     return tuple(sorted(kept, key=lambda lever: -lever.gain))
 
@@ -120,6 +123,27 @@ def _more_batch(case: Case, step: Step, bound: Bound, fit: Fit) -> list[Lever]:
     after = case.bound(step.with_batch(fit.max_batch))
     gain = after.tokens_per_s / bound.tokens_per_s
     return [Lever("batch", gain, {"batch": fit.max_batch, "step_s": after.overlapped_s})]
+
+
+def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
+    # Twice as many, by tensor parallelism, or by more replicas where there are several.
+    now = case.parallel
+    spread = now.ep == now.width
+    layouts = [{"tp": 2 * now.tp}, *([{"dp": 2 * now.dp}] if now.dp > 1 else [])]
+    joined = any(link.scope != "host" for link in case.machine.links)
+    found = []
+    for change in layouts:
+        ep = 2 * now.ep if spread and now.ep > 1 else now.ep
+        changes: dict[str, Any] = {"parallel": replace(now, **change, ep=ep)}
+        if not joined and case.options["link"] is None:
+            changes["link"] = math.inf  # nothing known of a link: at most what a perfect one gives
+        try:
+            after = case.using(**changes).bound(step)
+        except RooflineError:
+            continue  # it does not divide so, or no link joins so many
+        values = {"devices": 2 * now.devices, **change}
+        found.append(Lever("devices", bound.overlapped_s / after.overlapped_s, values))
+    return [max(found, key=lambda lever: lever.gain)] if found else []
 
 
 def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:

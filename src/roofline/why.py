@@ -15,6 +15,7 @@ def rows(e: Explanation, words: Words) -> list[str]:
     bandwidth = case.roof.bandwidth
     peak = b.ridge * bandwidth.value
     none = words("why.crossing.none")
+    several = "" if case.parallel.single else ".parallel"
     limit = digits(c.limit) if c.limit is not None else "∞"
     found = [
         words(
@@ -34,12 +35,13 @@ def rows(e: Explanation, words: Words) -> list[str]:
         ),
         words("why.intensity", intensity=digits(b.intensity, 5)),
         words(
-            "why.overlapped",
+            "why.overlapped" + several,
             compute=seconds(b.compute_s),
             memory=seconds(b.memory_s),
+            communication=seconds(b.communication_s),
             time=seconds(b.overlapped_s),
         ),
-        words("why.serial", time=seconds(b.serial_s)),
+        words("why.serial" + several, time=seconds(b.serial_s)),
         words("why.limit", limit=limit),
         words(
             "why.crossing",
@@ -55,7 +57,8 @@ def rows(e: Explanation, words: Words) -> list[str]:
     if f.max_batch is not None:
         found.append(
             words(
-                "why.fit",
+                "why.fit" + several,
+                replicas=case.parallel.dp,
                 memory=si(f.memory_bytes or 0, "B", 4),
                 usable=percent(f.usable),
                 weights=si(f.weight_bytes, "B", 4),
@@ -64,6 +67,10 @@ def rows(e: Explanation, words: Words) -> list[str]:
                 batch=f.max_batch,
             )
         )
+    if several:
+        from .parallel import say
+
+        found += say.why(e, words)
     return [*found, *_sources(e, words)]
 
 

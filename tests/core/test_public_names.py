@@ -8,7 +8,7 @@ import sys
 import roofline
 
 NAMES = """Bound Case Climb Explanation Figure Fit Group InputError Lever Machine MissingExtra Model
-NotFound Operator OperatorBound Roof RooflineError Step UnsupportedError Verdict Work explain
+NotFound Operator OperatorBound Parallel Roof RooflineError Step UnsupportedError Verdict Work explain
 load_machine load_model""".split()
 
 

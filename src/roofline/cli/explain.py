@@ -15,6 +15,7 @@ def add(p: argparse.ArgumentParser) -> None:
     options.add_model(p)
     options.add_step(p)
     options.add_formats(p)
+    options.add_parallel(p)
     g = p.add_argument_group("answer")
     g.add_argument("--operators", action="store_true", help="the table of operators")
     g.add_argument("--why", action="store_true", help="the formula and source behind each number")

@@ -11,8 +11,9 @@ from ..errors import InputError
 from ..machine.load import is_here
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
+from ..parallel.layout import Parallel
 from ..step import Step
-from ..units import parse_count
+from ..units import parse_count, parse_quantity
 from ..words import Words, choose
 
 PHASES = ("decode", "prefill", "verify", "mixed")
@@ -91,6 +92,39 @@ def add_formats(p: argparse.ArgumentParser) -> None:
     )
 
 
+def add_parallel(p: argparse.ArgumentParser) -> None:
+    """How the model is laid over several devices, and what joins them."""
+    g = p.add_argument_group(
+        "several devices",
+        "tp × dp × pp of them. Numbers of time and memory are then those of one device, tokens "
+        "per second and batches those of all.",
+    )
+    g.add_argument("--tp", metavar="N", help="tensor parallel: heads and matrices divided by N")
+    g.add_argument("--pp", metavar="N", help="pipeline parallel: layers divided into N stages")
+    g.add_argument(
+        "--dp", metavar="N", help="attention data parallel: sequences divided over N replicas"
+    )
+    g.add_argument(
+        "--ep", metavar="N", help="expert parallel: experts divided into N shares (over tp × dp)"
+    )
+    g.add_argument(
+        "--microbatches",
+        metavar="M",
+        help="with --pp: parts that the batch goes through the stages in (default: as many)",
+    )
+    g.add_argument(
+        "--link",
+        metavar="LINK",
+        help="what joins them: a link of the machine by name, or bytes/s of one device in one "
+        "direction such as 25GB/s (default: the fastest that joins enough)",
+    )
+    g.add_argument(
+        "--link-latency",
+        metavar="TIME",
+        help="of a message between them: 5us, 0.5ms (default: the link's)",
+    )
+
+
 def add_output(p: argparse.ArgumentParser) -> None:
     """``--json`` and ``--lang``."""
     p.add_argument("--json", action="store_true", help="JSON, in SI base units")
@@ -162,4 +196,28 @@ def formats(args: argparse.Namespace) -> dict[str, Any]:
         "kv": args.kv,
         "compute": args.compute,
         "usable": fraction(args.usable, "--usable"),
+        **(parallel(args) if hasattr(args, "tp") else {}),
     }
+
+
+def parallel(args: argparse.Namespace) -> dict[str, Any]:
+    """The layout over devices, and what joins them: keyword arguments of a case."""
+    names = ("tp", "pp", "ep", "dp", "microbatches")
+    given = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
+    layout = Parallel(**{n: parse_count(text, f"--{n}") for n, text in given.items()})
+    link: str | float | None = args.link
+    if args.link is not None and re.match(r"[0-9.]", args.link):
+        link = _link_bandwidth(args.link)
+    latency = args.link_latency
+    return {
+        "parallel": None if layout.single else layout,
+        "link": link,
+        "latency": None if latency is None else parse_quantity(latency, "s", "--link-latency"),
+    }
+
+
+def _link_bandwidth(text: str) -> float:
+    bits = re.fullmatch(r"(.*[0-9 kMGT])(?:b/s|bps|bit/s)", text.strip())  # a small b: bits
+    if bits:
+        return parse_quantity(bits[1], "B/s", "--link") / 8
+    return parse_quantity(text, "B/s", "--link")

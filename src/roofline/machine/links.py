@@ -54,26 +54,56 @@ _FLOORS = (
 )
 
 
+GIVEN = "given"
+"""Source of a bandwidth or latency that was not read from the machine's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """One link's part in a collective.
+
+    Attributes:
+        link: the link.
+        domain: devices of the group that it and faster ones join.
+        carries: the fraction of the bytes that goes over it.
+        bandwidth: bytes/s that a device has of it in one direction, in a group of this size.
+    """
+
+    link: Link
+    domain: int
+    carries: float
+    bandwidth: float
+
+    @property
+    def second_per_byte(self) -> float:
+        """Of all bytes that a device sends, over all links."""
+        return self.carries / self.bandwidth
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """What a collective over a group costs.
 
     Attributes:
         collective, group: what, and over how many devices.
-        link: the link that takes longest.
-        carries: the fraction of the bytes that goes over it.
-        second_per_byte: of a device's sent bytes, all links together.
+        strands: the links it uses, fastest first.
         latency: seconds a message, or ``None`` where unknown (counted as nothing).
-        beyond: the fastest link and the devices that it joins, where the group is larger.
     """
 
     collective: str
     group: int
-    link: Link
-    carries: float
-    second_per_byte: float
+    strands: tuple[Strand, ...]
     latency: Figure | None
-    beyond: tuple[Link, int] | None = None
+
+    @property
+    def slowest(self) -> Strand:
+        """The strand that takes longest."""
+        return max(self.strands, key=lambda s: s.second_per_byte)
+
+    @property
+    def second_per_byte(self) -> float:
+        """Seconds per byte that a device sends."""
+        return self.slowest.second_per_byte
 
     @property
     def second_per_message(self) -> float:
@@ -101,27 +131,18 @@ class Wiring:
         Raises:
             InputError: no known link joins so many devices.
         """
-        levels = self._levels(group)
-        slowest, carried, longest = levels[-1][0], 0.0, -1.0
+        strands = []
         before = 1
-        for link, domain in levels:
-            fraction = _carried(collective, before, domain, group)
-            taken = fraction / _bandwidth(link, domain, collective)
-            if taken >= longest:
-                slowest, carried, longest = link, fraction, taken
+        for link, domain in self._levels(group):
+            carries = _carried(collective, before, domain, group)
+            if carries:
+                bandwidth = _bandwidth(link, domain, collective)
+                strands.append(Strand(link, domain, carries, bandwidth))
             before = domain
-        latencies = [f for link, _ in levels if (f := self._latency(link))]
-        known = len(latencies) == len(levels)
-        first, domain = levels[0]
-        return Wire(
-            collective,
-            group,
-            slowest,
-            carried,
-            longest,
-            max(latencies, key=lambda f: f.value) if known else None,
-            (first, first.devices) if domain < group else None,
-        )
+        latencies = [self._latency(strand.link) for strand in strands]
+        known = [figure for figure in latencies if figure is not None]
+        longest = max(known, key=lambda f: f.value) if len(known) == len(latencies) else None
+        return Wire(collective, group, tuple(strands), longest)
 
     def _levels(self, group: int) -> list[tuple[Link, int]]:
         if self.link is not None:
@@ -142,8 +163,9 @@ class Wiring:
 
     def _given(self) -> Link:
         if not isinstance(self.link, str):
-            bandwidth = Figure(float(self.link or 0), "datasheet", "as given")
-            return Link("as given", bandwidth, None, 1 << 20, "cluster")
+            return Link(
+                "link", Figure(float(self.link or 0), source=GIVEN), None, 1 << 20, "cluster"
+            )
         wanted = self.link.lower()
         links = self.machine.links
         named = [x for x in links if x.name.lower() == wanted]
@@ -158,7 +180,7 @@ class Wiring:
 
     def _latency(self, link: Link) -> Figure | None:
         if self.latency is not None:
-            return Figure(self.latency, "datasheet", "as given")
+            return Figure(self.latency, source=GIVEN)
         return link.latency or floor(link)
 
     def _unjoined(self, group: int) -> str:

@@ -79,19 +79,22 @@ class Parallel:
         """The most microbatches that a step goes through the pipeline in."""
         return 1 if self.pp == 1 else self.microbatches or self.pp
 
-    @property
-    def bubble(self) -> float:
+    def microbatches_of(self, batch: int) -> int:
+        """Microbatches that so many sequences go through the pipeline in."""
+        return min(self.waves, -(-batch // self.dp))
+
+    def bubble(self, batch: int) -> float:
         """Fraction of a pass that a stage waits while the pipeline fills and drains.
 
         (p-1)/(m+p-1) for p equal stages and m microbatches (GPipe, arXiv 1811.06965).
         """
-        return (self.pp - 1) / (self.waves + self.pp - 1)
+        return (self.pp - 1) / (self.microbatches_of(batch) + self.pp - 1)
 
     @property
     def name(self) -> str:
-        """For people: ``tp 8 · pp 2``."""
+        """For people: ``tp 8 pp 2``."""
         parts = [f"{f} {getattr(self, f)}" for f in ("tp", "dp", "ep", "pp")]
-        return " · ".join(p for p in parts if not p.endswith(" 1")) or "tp 1"
+        return " ".join(p for p in parts if not p.endswith(" 1")) or "tp 1"
 
 
 def divisors(n: int) -> list[int]:

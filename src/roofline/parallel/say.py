@@ -1,0 +1,173 @@
+"""A layout in words: what each device does, over what they talk, what does not divide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..machine.links import GIVEN
+from ..units import digits, gain, percent, seconds, si
+from ..words import Words
+
+if TYPE_CHECKING:
+    from ..explanation import Explanation
+    from ..machine.links import Wire
+    from ..machine.machine import Figure, Link
+
+
+def lines(e: Explanation, words: Words) -> list[str]:
+    """Sentences, the device's own numbers first."""
+    layout, b = e.case.parallel, e.bound
+    found = [
+        words(
+            "say.parallel.each",
+            devices=layout.devices,
+            weights=si(b.weights, "B"),
+            kv=si(b.kv_read + b.kv_write + b.state, "B"),
+            flops=si(b.flops, "FLOP"),
+        )
+    ]
+    if b.messages:
+        found.append(
+            words(
+                "say.parallel.talk",
+                sent=si(b.sent, "B"),
+                messages=digits(b.messages),
+                time=seconds(b.communication_s),
+            )
+        )
+    found += dict.fromkeys(wire_words(wire, words) for wire in e.case.wires)
+    copies = e.cache_copies
+    if copies > 1.001:
+        found.append(words("say.parallel.copies", tp=layout.tp, copies=digits(copies)))
+    if layout.dp > 1 and e.step.batch % layout.dp:
+        busiest = -(-e.step.batch // layout.dp)
+        found.append(words("say.parallel.uneven", dp=layout.dp, busiest=busiest))
+    if layout.ep > 1:
+        found.append(words("say.parallel.experts", ep=layout.ep))
+    if layout.pp > 1:
+        found.append(_pipeline(e, words))
+    return found
+
+
+def wire_words(wire: Wire, words: Words) -> str:
+    """What a group of devices talks over."""
+    latency = (
+        words("say.parallel.latency", latency=seconds(wire.latency.value))
+        if wire.latency
+        else words("say.parallel.latency.unknown")
+    )
+    first, *others = wire.strands
+    if not others:
+        return words(
+            "say.parallel.wire",
+            devices=wire.group,
+            link=link_name(first.link, words),
+            bandwidth=si(first.bandwidth, "B/s"),
+            latency=latency,
+        )
+    parts = [
+        words(
+            "say.parallel.strand",
+            link=link_name(strand.link, words),
+            carries=percent(strand.carries),
+            bandwidth=si(strand.bandwidth, "B/s"),
+        )
+        for strand in wire.strands
+    ]
+    return words(
+        "say.parallel.beyond",
+        devices=wire.group,
+        first=first.link.name,
+        joined=first.domain,
+        parts=("，" if words.language == "zh" else ", ").join(parts),
+        latency=latency,
+    )
+
+
+def link_name(link: Link, words: Words) -> str:
+    """A link's name; of a bandwidth that was given, that it was."""
+    return words("say.parallel.given") if link.bandwidth.source == GIVEN else link.name
+
+
+def _pipeline(e: Explanation, words: Words) -> str:
+    from .shard import stage_sizes
+
+    layout, batch = e.case.parallel, e.step.batch
+    return words(
+        "say.parallel.pipeline",
+        pp=layout.pp,
+        layers=max(stage_sizes(e.case.model.depth, layout.pp)),
+        waves=layout.microbatches_of(batch),
+        bubble=percent(layout.bubble(batch)),
+    )
+
+
+def verdict(e: Explanation, words: Words) -> str:
+    """The numbers behind ``communication``."""
+    b = e.bound
+    return words(
+        "say.intensity.communication",
+        time=seconds(b.communication_s),
+        times=gain(b.communication_s / max(b.memory_s, b.compute_s)),
+        messages=digits(b.messages),
+        sent=si(b.sent, "B"),
+    )
+
+
+def why(e: Explanation, words: Words) -> list[str]:
+    """The formula behind each exchange, and the source of each link."""
+    b = e.bound
+    found = [
+        words(
+            "why.communication",
+            sent=si(b.sent, "B", 5),
+            messages=digits(b.messages),
+            time=seconds(b.communication_s),
+        )
+    ]
+    wires = []
+    for op in e.operators:
+        if op.wire is None:
+            continue
+        wires.append(op.wire)
+        found.append(
+            words(
+                "why.exchange",
+                name=op.name,
+                count=op.count,
+                formula=words(f"why.collective.{op.wire.collective}"),
+                devices=op.wire.group,
+                sent=si(op.sent, "B", 4),
+                link=link_name(op.wire.slowest.link, words),
+                time=seconds(op.seconds),
+            )
+        )
+    strands = dict.fromkeys(strand.link for wire in wires for strand in wire.strands)
+    found += [
+        _source(
+            "why.link",
+            link.bandwidth,
+            si(link.bandwidth.value, "B/s"),
+            words,
+            link_name(link, words),
+        )
+        for link in strands
+    ]
+    for latency in dict.fromkeys(wire.latency for wire in wires):
+        if latency is None:
+            found.append(words("why.latency.unknown"))
+        else:
+            found.append(_source("why.latency", latency, seconds(latency.value), words))
+    return found
+
+
+def _source(key: str, figure: Figure, value: str, words: Words, link: str = "") -> str:
+    given = figure.source == GIVEN
+    return words(
+        key,
+        link=link,
+        value=value,
+        source=words("why.given") if given else figure.source or "?",
+        date=f", {figure.date}" if figure.date else "",
+        note=f" ({figure.note})" if figure.note else "",
+    )
