@@ -265,27 +265,24 @@ class Case:
         memory = self.machine.memory
         layout = self.parallel
         each_space = workspace / layout.waves if layout.waves > 1 else workspace
-        fullest: tuple[int | None, float, float] | None = None
+        fullest: list[tuple[int, float, float]] = []  # batch, less its weights, a sequence's cache
         for terms, resident in self._stores:
             held = sum(c * q.value(one) for q, c in terms)
-            most = None
-            if memory is not None:
+            most = LARGEST_BATCH
+            if memory is not None and (each := held + each_space):
                 room = memory.value * self.usable - resident
                 for group in step.groups[1:]:
                     room -= sum(c * q.value((group,)) for q, c in terms)
-                each = held + each_space
-                most = max(0, math.floor(room / each)) * layout.dp if each else LARGEST_BATCH
-            if fullest is None or (most is not None and most < (fullest[0] or 0)):
-                fullest = most, resident, held
-        assert fullest is not None
-        most, resident, held = fullest
+                most = max(0, math.floor(room / each)) * layout.dp
+            fullest.append((most, -resident, held))
+        most, spare, held = min(fullest)
         return Fit(
-            weight_bytes=resident,
+            weight_bytes=-spare,
             kv_bytes_per_sequence=held,
             workspace_per_sequence=workspace,
             memory_bytes=memory.value if memory else None,
             usable=self.usable,
-            max_batch=most,
+            max_batch=most if memory is not None else None,
         )
 
 

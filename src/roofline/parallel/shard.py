@@ -140,12 +140,12 @@ def _would(model: Model, layout: Parallel) -> str:
             return False
         return True
 
+    shares = [n for n in range(1, layout.width + 1) if layout.width % n == 0 and works(ep=n)]
+    if shares:  # as many devices, the experts divided otherwise
+        return f"--ep may be {_listed(shares)}"
     most = max(LARGEST_TRIED, 2 * layout.width)
-    found = [n for n in range(1, most + 1) if works(tp=n, ep=_common(layout, n))]
-    if found != [1]:
-        return f"--tp may be {_listed(found)}"
-    found = [n for n in range(1, layout.width + 1) if layout.width % n == 0 and works(ep=n)]
-    return f"--ep may be {_listed(found)}" if found else "it cannot be divided over them"
+    groups = [n for n in range(1, most + 1) if works(tp=n, ep=_common(layout, n))]
+    return f"--tp may be {_listed(groups)}" if groups else "it cannot be divided over them"
 
 
 def _common(layout: Parallel, tp: int) -> int:
