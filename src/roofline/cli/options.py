@@ -186,7 +186,8 @@ def case(args: argparse.Namespace, machine: str | None = None) -> Case:
     """The model in its formats under the machine's roof."""
     on = machine or args.on
     ceilings = args.ceilings or ("measured" if is_here(on) else None)
-    return Case(load_model(args.model), load_machine(on), ceilings=ceilings, **formats(args))
+    asked = {**formats(args), **parallel(args)}
+    return Case(load_model(args.model), load_machine(on), ceilings=ceilings, **asked)
 
 
 def formats(args: argparse.Namespace) -> dict[str, Any]:
@@ -196,12 +197,16 @@ def formats(args: argparse.Namespace) -> dict[str, Any]:
         "kv": args.kv,
         "compute": args.compute,
         "usable": fraction(args.usable, "--usable"),
-        **(parallel(args) if hasattr(args, "tp") else {}),
     }
 
 
 def parallel(args: argparse.Namespace) -> dict[str, Any]:
-    """The layout over devices, and what joins them: keyword arguments of a case."""
+    """The layout over devices, and what joins them: keyword arguments of a case.
+
+    None for a verb without these options.
+    """
+    if not hasattr(args, "link_latency"):
+        return {}
     names = ("tp", "pp", "ep", "dp", "microbatches")
     given = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
     layout = Parallel(**{n: parse_count(text, f"--{n}") for n, text in given.items()})

@@ -6,19 +6,24 @@ Schema ``roofline.page/1``::
      "formats":  {NAME: {"name", "size", "compute", "note"?}},
      "choices":  {"weights": [NAME…], "kv": [NAME…], "compute": [PRECISION…]},
      "models":   [{"id", "name", "org", "parameters", "active", "longest", "dtype", "kv",
-                   "stored", "scheme", "matrix", "notes", "source", "tables"}],
-     "machines": [a machine file without its sources],
+                   "stored", "scheme", "matrix", "notes", "source", "tables",
+                   "pair": tables of one of two tensor-parallel devices, or null}],
+     "machines": [a machine file without its sources and links, and
+                  "pair": seconds per_byte and per_message between two of them],
      "sources":  {KEY: {"title", "url", "date"}},
      "points":   [points of schema roofline.points/1]}
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import __version__
+from ..errors import InputError
+from ..machine.links import Wiring
 from ..machine.load import entries as machine_entries
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
@@ -27,6 +32,7 @@ from ..model import formats as known
 from ..model import load as load_model
 from ..model.load import entries as model_entries
 from ..model.model import Uniform
+from ..parallel.layout import Parallel
 from .factors import tables
 
 MODELS = (
@@ -127,7 +133,16 @@ def model_json(model: str | Model) -> dict[str, Any]:
         "notes": list(model.notes),
         "source": entry.get("source") or {"title": os.path.basename(model.source)},
         "tables": tables(model),
+        "pair": _pair(model),
     }
+
+
+def _pair(model: Model) -> dict[str, Any] | None:
+    # What one of two tensor-parallel devices does: for the lever of a second one.
+    try:
+        return tables(model, Parallel(tp=2))
+    except InputError:
+        return None
 
 
 def _matrix(model: Model) -> float:
@@ -183,9 +198,18 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
         },
         "datasheet": ceilings(machine.datasheet),
         "measured": ceilings(machine.measured),
+        "pair": _joined(machine),
         "notes": list(machine.notes),
     }
     return {k: v for k, v in data.items() if v not in ({}, [])}
+
+
+def _joined(machine: Machine) -> dict[str, float]:
+    # Seconds a byte and a message between two of them; nothing where no link is known, as in
+    # the lever of roofline/verdict.py.
+    link = None if any(x.scope != "host" for x in machine.links) else math.inf
+    wire = Wiring(machine, link).wire("all_reduce", 2)
+    return {"per_byte": wire.second_per_byte, "per_message": wire.second_per_message}
 
 
 def _key(source: dict[str, str], sources: dict[str, dict[str, str]]) -> str:

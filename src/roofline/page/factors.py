@@ -19,41 +19,57 @@ from typing import Any
 from ..model import Model
 from ..model.formats import Format
 from ..model.model import Uniform
+from ..parallel.layout import Parallel
+from ..parallel.split import split
 from ..work import BYTES, Operator, Work
 
 # Sizes (w, c, a) at which work is looked at. The first four give the factors, the last checks.
 _PROBES = ((1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (3, 5, 7))
 
+ALONE = Parallel()
+
 _FACTORS = ("", "w", "c", "a")
 
 
-def tables(model: Model) -> dict[str, Any]:
-    """The open tables of a model.
+def tables(model: Model, layout: Parallel = ALONE) -> dict[str, Any]:
+    """The open tables of a model, or of what one device does of it.
+
+    Args:
+        model: the model.
+        layout: over devices of one stage.
 
     Returns:
         ``uniform``: every matrix in one format, w open. Where the checkpoint itself mixes
         formats also ``own``: as it stores them, and ``cast``: the same with one arithmetic
         chosen for all (operators that differ only in arithmetic are then one).
     """
-    uniform = _open(model, own=False, override=None)
+    uniform = _open(model, layout, own=False, override=None)
     if isinstance(model.scheme, Uniform):
         return {"uniform": uniform}
-    own = _open(model, own=True, override=None)
-    cast = _open(model, own=True, override="fp8")
+    own = _open(model, layout, own=True, override=None)
+    cast = _open(model, layout, own=True, override="fp8")
     return {"uniform": uniform, "own": own, "cast": cast}
 
 
-def _work(model: Model, sizes: tuple[int, int, int], own: bool, override: str | None) -> Work:
+def _work(
+    model: Model, layout: Parallel, sizes: tuple[int, int, int], own: bool, override: str | None
+) -> Work:
     w, c, a = sizes
     probed = replace(model, dtype=Format("probe", a, "@a"), _work={})
-    weights = None if own else Format("probe", w, "@w")
-    return probed.work(weights=weights, kv=Format("probe", c, "@c"), compute=override)
+    formats: dict[str, Any] = {
+        "weights": None if own else Format("probe", w, "@w"),
+        "kv": Format("probe", c, "@c"),
+        "compute": override,
+    }
+    if layout.single:
+        return probed.work(**formats)
+    return split(probed, layout, **formats).path
 
 
-def _open(model: Model, *, own: bool, override: str | None) -> dict[str, Any]:
-    probes = [_work(model, sizes, own, override) for sizes in _PROBES]
+def _open(model: Model, layout: Parallel, *, own: bool, override: str | None) -> dict[str, Any]:
+    probes = [_work(model, layout, sizes, own, override) for sizes in _PROBES]
     # Under an override of 16 bits or more attention follows it, too.
-    wide = {op.name: op.compute for op in _work(model, _PROBES[0], own, "fp64").operators}
+    wide = {op.name: op.compute for op in _work(model, layout, _PROBES[0], own, "fp64").operators}
     index: dict[Any, int] = {}
     operators = []
     for row in zip(*(p.operators for p in probes), strict=True):
@@ -88,7 +104,7 @@ def _operator(
     if compute == "@a" and wide.get(first.name) != "fp64":
         compute = "@d"
     sizes = {kind: terms(kind) for kind in BYTES}
-    return {
+    data = {
         "name": first.name,
         "kind": first.kind,
         "count": first.count,
@@ -96,6 +112,7 @@ def _operator(
         "flops": terms("flops"),
         "bytes": {kind: of for kind, of in sizes.items() if of},
     }
+    return data | {"collective": first.collective} if first.collective else data
 
 
 def _affine(values: list[float]) -> list[tuple[float, str]]:

@@ -2,8 +2,8 @@
 //
 //   ridge             peak / bandwidth, peaks dense
 //   intensity         Σ FLOPs / Σ compulsory bytes of the step
-//   overlapped bound  max(Σ FLOPs/peak, Σ bytes/bandwidth)
-//   serial bound      Σ over operators of max(FLOPs/peak, bytes/bandwidth)
+//   overlapped bound  max(Σ FLOPs/peak, Σ bytes/bandwidth, communication)
+//   serial bound      Σ over operators of max(FLOPs/peak, bytes/bandwidth), and communication
 
 import { bind, formatsOf, quantity } from "./work.js";
 
@@ -75,13 +75,14 @@ export function makeCase(model, machine, options, formats) {
   const times = (terms, count) => (terms ?? []).map(([q, c]) => [q, c * count]);
   const rows = table.operators.map((op) => {
     const precision = op.flops.length ? used[op.compute] : op.compute;
-    const { weights, kv_read, kv_write, state } = op.bytes;
+    const { weights, kv_read, kv_write, state, sent, messages } = op.bytes;
     return {
       op,
       precision,
       peak: op.flops.length ? roof.compute[precision].value : Infinity,
       flops: times(op.flops, op.count),
       parts: [weights, kv_read, kv_write, state].map((terms) => times(terms, op.count)),
+      talk: op.collective ? [sent, messages].map((terms) => times(terms, op.count)) : null,
     };
   });
   const memory = machine.memory?.usable ?? machine.memory?.capacity;
@@ -100,6 +101,10 @@ export function makeCase(model, machine, options, formats) {
     usable: options.usable || USABLE,
   };
 }
+
+// One of two such devices that share every layer; null where the model does not divide by two.
+export const pairOf = (c) =>
+  c.model.pair && makeCase({ ...c.model, tables: c.model.pair }, c.machine, c.options, c.formats);
 
 // The same case with other options; null where they cannot be.
 export const using = (c, changes) =>
@@ -120,7 +125,14 @@ export function bound(c, groups) {
   const by = { weights: 0, kv: 0, state: 0, compute: 0 };
   b.compute_s = 0;
   b.serial_s = 0;
+  b.communication_s = 0;
   for (const row of c.rows) {
+    if (row.talk) {
+      const [sent, messages] = row.talk.map((terms) => sum(terms, v));
+      const { per_byte, per_message } = c.machine.pair ?? { per_byte: 0, per_message: 0 };
+      b.communication_s += sent * per_byte + messages * per_message;
+      continue;
+    }
     const f = sum(row.flops, v);
     const [w, r, k, s] = row.parts.map((terms) => sum(terms, v));
     const busy = f / row.peak;
@@ -144,7 +156,8 @@ export function bound(c, groups) {
   b.kv = b.kv_read + b.kv_write;
   b.bytes = b.weights + b.kv + b.state;
   b.memory_s = b.bytes / c.bandwidth;
-  b.overlapped_s = Math.max(b.compute_s, b.memory_s);
+  b.serial_s += b.communication_s;
+  b.overlapped_s = Math.max(b.compute_s, b.memory_s, b.communication_s);
   b.memory_bound = b.memory_s > b.compute_s;
   b.intensity = b.flops / b.bytes;
   b.ridge = b.flops / (b.compute_s * c.bandwidth);

@@ -2,7 +2,7 @@
 // The same rules as roofline/verdict.py. A lever's gain is found by asking the model again
 // with the change made, so it is the most that the change can give.
 
-import { bound, using } from "./bound.js";
+import { bound, pairOf, using } from "./bound.js";
 
 // The larger part of the ceiling that binds, or no room.
 export function judge(b, f, batch) {
@@ -53,6 +53,10 @@ export function levers(c, phase, groups, b, f) {
     const gain = ((drafted + 1) * b.overlapped_s) / after.overlapped_s;
     found.push({ code: "speculate", gain, values: { drafted } });
   }
-  found.push({ code: "devices", gain: 2, values: { devices: 2 } });
+  const pair = pairOf(c);
+  if (pair) {
+    const gain = b.overlapped_s / bound(pair, groups).overlapped_s;
+    found.push({ code: "devices", gain, values: { devices: 2, tp: 2 } });
+  }
   return found.filter((x) => x.gain >= 1.01).sort((x, y) => y.gain - x.gain);
 }

@@ -77,18 +77,26 @@ const PER_SEQUENCE = {
   },
 };
 
+// Sequences of a group that the busiest of `over` replicas or microbatches has.
+const share = (q, g) => Math.ceil(g.batch / (q.over ?? 1));
+const tokens = (q, groups) => groups.reduce((n, g) => n + share(q, g) * g.new, 0);
+const passes = (q, groups) =>
+  Math.min(q.most ?? 1, Math.max(...groups.map((g) => share(q, g))));
+
 // The value of a quantity on a step. An unknown one is an error, never zero.
 export function quantity(q, groups) {
   if (q.q === "one") return 1;
+  if (q.q === "passes") return passes(q, groups);
   if (q.q === "touched") {
-    if (q.experts === q.active) return q.experts;
-    const tokens = groups.reduce((n, g) => n + g.batch * g.new, 0);
-    return q.experts * (1 - (1 - q.active / q.experts) ** tokens);
+    const times = (q.most ?? 1) > 1 ? passes(q, groups) : 1;
+    const seen = (q.most ?? 1) > 1 ? tokens({}, groups) / times : tokens(q, groups);
+    if (q.experts === q.active) return times * q.experts;
+    return times * (q.experts * (1 - (1 - q.active / q.experts) ** seen));
   }
   const one = PER_SEQUENCE[q.q];
   if (!one) throw new Error(`unknown quantity ${q.q}`);
   let total = 0;
-  for (const g of groups) total += g.batch * one(q, g);
+  for (const g of groups) total += share(q, g) * one(q, g);
   return total;
 }
 
