@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from ..errors import InputError, RooflineError
+from ..screen import columns
 from ..units import parse_count, parse_quantity
 from . import options
 
@@ -238,4 +239,4 @@ def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
             print(json.dumps(line, ensure_ascii=False))
         return
     if placed:
-        print(text(placed, words, columns=options.columns()))
+        print(text(placed, words, columns=columns()))

@@ -44,6 +44,7 @@ class Resolver:
     ceilings: str | None = None
     devices: int | None = None
     _cases: dict[Any, Case] = field(default_factory=dict, repr=False)
+    _machines: dict[str, Machine | None] = field(default_factory=dict, repr=False)
     _models: dict[Any, Model] = field(default_factory=dict, repr=False)
 
     def case(self, point: Point) -> tuple[Point, Case]:
@@ -100,6 +101,8 @@ class Resolver:
         if model is None:
             missing.append("--model")
             return None
+        if len(self._models) > 512:
+            self._models.clear()
         self._models[key] = model
         return model
 
@@ -114,15 +117,20 @@ class Resolver:
     def _machine_name(self, point: Point, missing: list[str]) -> str | None:
         if self.machine is not None:
             return self.machine
-        if point.machine is not None:
-            try:
-                load_machine(point.machine)
-            except (NotFound, UnsupportedError):
-                pass
-            else:
-                return point.machine
+        if point.machine is not None and self._known(point.machine) is not None:
+            return point.machine
         missing.append("--on")
         return None
+
+    def _known(self, name: str) -> Machine | None:
+        if name not in self._machines:
+            if len(self._machines) > 512:
+                self._machines.clear()
+            try:
+                self._machines[name] = load_machine(name)
+            except (NotFound, UnsupportedError):
+                self._machines[name] = None
+        return self._machines[name]
 
 
 def _names(said: str | None) -> Iterable[str]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from ..bound import Case
@@ -60,25 +61,40 @@ def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:
 
 def _variants(placed: Placed, case: Case) -> Iterator[Cause]:
     """Machines whose names start alike and whose roof is high enough, the nearest first."""
-    from ..machine.load import entries
-    from ..machine.load import load as load_machine
-
-    family = case.machine.id.split("-")[0]
-    if not family or case.roof.kind != "datasheet":
+    if case.roof.kind != "datasheet":
         return
     shares = []
-    for entry in entries():
-        if entry["id"] == case.machine.id or entry["id"].split("-")[0] != family:
-            continue
-        try:
-            share = place(placed.point, case.using(machine=load_machine(entry["id"]))).share
-        except RooflineError:
-            continue
-        if share <= ENOUGH:
-            shares.append((share, entry["name"]))
+    for name in _family(case.machine.id):
+        other = _using(case, (("machine", name),))
+        if other is not None and (share := place(placed.point, other).share) <= ENOUGH:
+            shares.append((share, other.machine.name))
     if shares:
         share, name = max(shares)
         yield Cause("machine", {"machine": name, "share": share})
+
+
+@lru_cache(64)
+def _family(name: str) -> tuple[str, ...]:
+    """The machines of the catalogue whose names start like this one's."""
+    from ..machine.load import entries
+
+    family = name.split("-", maxsplit=1)[0]
+    names = (str(entry["id"]) for entry in entries())
+    return tuple(other for other in names if other != name and other.split("-")[0] == family)
+
+
+@lru_cache(512)
+def _using(case: Case, changes: tuple[tuple[str, str], ...]) -> Case | None:
+    """The case with a format or the machine changed, made once; ``None`` where it cannot be."""
+    from ..machine.load import load as load_machine
+
+    given: dict[str, Any] = dict(changes)
+    try:
+        if "machine" in given:
+            given["machine"] = load_machine(given["machine"])
+        return case.using(**given)
+    except RooflineError:
+        return None
 
 
 def _precisions(placed: Placed, case: Case) -> Iterator[Cause]:
@@ -93,11 +109,8 @@ def _precisions(placed: Placed, case: Case) -> Iterator[Cause]:
         what = "weights" if "weights" in change else "kv"
         if what in seen:
             continue
-        try:
-            other = case.using(**change)
-        except RooflineError:
-            continue
-        if what == "weights" and other.work.resident > 0.97 * now:
+        other = _using(case, tuple(change.items()))
+        if other is None or (what == "weights" and other.work.resident > 0.97 * now):
             continue
         share = place(placed.point, other).share
         if share <= ENOUGH and share < placed.share:
