@@ -307,6 +307,7 @@ def test_a_standard_run_is_consistent(monkeypatch):
     """No decode-like product of the run lies above the ceilings it stores."""
     monkeypatch.setattr(session.bandwidth, "memory_bytes", lambda *_: 64 << 20)
     monkeypatch.setitem(session.SQUARES, "standard", (256, 512))
+    monkeypatch.setattr(session, "WEIGHTS", (1024, 1024))
     made = session.run(devices.cpu(), session.Options("standard", 2.0, force=True))
     assert any(key.startswith("gemm.") for key in made.figures)
     assert consistency.violations(made.figures) == {}

@@ -51,15 +51,42 @@ def test_a_wrong_product_is_not_stored(precision):
     assert "wrong by" in heard[0]
 
 
+def labels(library, shapes, longest):
+    heard = []
+    found = gemm.candidates(library, "fp32", shapes, longest, heard.append)
+    return [c.label for c in found], heard
+
+
 def test_amount_is_two_m_k_n():
-    assert gemm.candidate(gemm.NumpyLibrary(), "fp32", (3, 5, 7)).amount == 2 * 3 * 5 * 7
+    (one,) = gemm.candidates(gemm.NumpyLibrary(), "fp32", [(3, 5, 7)], 1.0, [].append)
+    assert one.amount == 2 * 3 * 5 * 7
+    assert one.label == "NumPy, 3×5×7"
 
 
 def test_shapes_that_take_too_long_are_left_out():
-    shapes = ((256, 256, 256), (1024, 1024, 1024))
-    assert gemm.affordable(Slow(), "fp32", shapes, 2.0) == ((256, 256, 256),)
-    assert gemm.affordable(Slow(), "fp32", shapes[1:], 2.0) == ((256, 256, 256),)
-    assert gemm.affordable(Slow(), "fp32", shapes, 100.0) == shapes
+    shapes = [(512, 512, 512), (256, 256, 256)]
+    assert labels(Slow(), shapes, 2.0) == (["Slow, 256×256×256"], [])
+    assert labels(Slow(), shapes[:1], 2.0) == (["Slow, 256×256×256"], [])
+    both = ["Slow, 256×256×256", "Slow, 512×512×512"]
+    assert labels(Slow(), shapes, 100.0) == (both, [])
+
+
+def test_a_shape_tells_whether_the_next_is_affordable():
+    """On a GPU the small product is all launch: every product takes a second here."""
+    shapes = [(256 << i, 256, 256) for i in range(6)]
+    assert len(labels(Slow(), shapes, 2.5)[0]) == 6
+
+
+def test_a_shape_without_room_does_not_lose_the_others():
+    class Small(gemm.NumpyLibrary):
+        def product(self, precision, shape):
+            if shape[0] > 300:
+                raise gemm.Refused("out of memory")
+            return super().product(precision, shape)
+
+    found, heard = labels(Small(), [(256, 64, 64), (512, 64, 64), (1024, 64, 64)], 1.0)
+    assert found == ["NumPy, 256×64×64"]
+    assert heard == ["fp32 512×64×64: out of memory"]
 
 
 def test_a_precision_without_a_product_is_named():
@@ -83,7 +110,7 @@ def test_decode_products_count_their_weights():
     assert one.moved == four.moved == 3 * 64 * 32 * 4
     assert four.amount == 4 * one.amount == 3 * 2 * 4 * 64 * 32
     assert four.run(2).calls == 2
-    slow = gemm.decode_probes(Slow(), "fp32", (1, 512), (256, 256), sets=1, longest=1.5)
+    slow = gemm.decode_probes(Slow(), "fp32", (1, 512, 1024), (64, 64), sets=1, longest=1.5)
     assert [p.key for p in slow] == ["gemm.fp32.m1"]
 
 

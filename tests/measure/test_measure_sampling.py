@@ -163,6 +163,18 @@ def test_between_is_called_once_a_round():
     assert len(rounds) == len(table["a"][0].rates) - 2
 
 
+def test_a_window_calibrated_while_the_cpu_was_away_is_made_longer():
+    world = World()
+    slow = iter([1.0])
+    probe = Probe("x", (world.candidate("x", 1.0, lambda _: next(slow, 1e-6)),), window=0.02)
+    series = Series(probe, probe.candidates[0])
+    series.calibrate()
+    assert series.calls == 1
+    series.window()
+    assert series.calls == pytest.approx(20_000, rel=0.3)
+    assert series.rates == [pytest.approx(1e6)]
+
+
 def test_an_instant_call_does_not_hang():
     probe = Probe("x", (Candidate("x", 1.0, lambda n: Window(n, 0.0)),))
     series = Series(probe, probe.candidates[0])

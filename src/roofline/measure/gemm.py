@@ -29,6 +29,7 @@ TOLERANCE = {
 }
 SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1, "fp8": 1}
 Shape = tuple[int, int, int]
+SMALL: Shape = (256, 256, 256)
 
 
 class Library(Protocol):
@@ -114,31 +115,63 @@ def check(library: str, precision: str, product: Product) -> None:
         )
 
 
-def candidate(library: Library, precision: str, shape: Shape) -> Candidate:
-    """One shape of one library, as a candidate; amount = 2·m·k·n FLOP."""
-    m, k, n = shape
+def candidates(
+    library: Library,
+    precision: str,
+    shapes: list[Shape],
+    longest: float,
+    refuse: Callable[[str], None],
+) -> Iterator[Candidate]:
+    """The shapes, smallest first, of which one product takes at most ``longest`` seconds.
+
+    A small product is timed and checked first, and each shape tells whether the
+    next is affordable: an emulated precision may be a thousand times slower than
+    a native one, and on a GPU a small product says little about a large one.
+    Where none is affordable the small one stands. ``refuse`` hears of a shape
+    that could not be made (no memory).
+    """
+    shape = SMALL
     product = library.product(precision, shape)
+    check(library.name, precision, product)
+    rate = _rate(library, product, shape, 3)
+    found = 0
+    for wanted in sorted(shapes, key=flops):
+        if flops(wanted) / rate > longest:
+            break
+        try:
+            product = library.product(precision, wanted)
+        except Refused as reason:
+            refuse(f"{precision} {named(wanted)}: {reason}")
+            break
+        rate = max(rate, _rate(library, product, wanted, 1))
+        found += 1
+        yield _candidate(library, product, wanted)
+    if not found:
+        yield _candidate(library, library.product(precision, shape), shape)
+
+
+def flops(shape: Shape) -> float:
+    """2·m·k·n."""
+    return 2.0 * shape[0] * shape[1] * shape[2]
+
+
+def named(shape: Shape) -> str:
+    """``m×k×n``."""
+    return "×".join(str(n) for n in shape)
+
+
+def _rate(library: Library, product: Product, shape: Shape, tries: int) -> float:
+    library.timed(product.call, 1)
+    seconds = min(library.timed(product.call, 1).seconds for _ in range(tries))
+    return flops(shape) / max(seconds, 1e-9)
+
+
+def _candidate(library: Library, product: Product, shape: Shape) -> Candidate:
     return Candidate(
-        f"{library.name}, {m}×{k}×{n}",
-        2.0 * m * k * n,
+        f"{library.name}, {named(shape)}",
+        flops(shape),
         lambda calls: library.timed(product.call, calls),
     )
-
-
-def affordable(
-    library: Library, precision: str, shapes: tuple[Shape, ...], longest: float
-) -> tuple[Shape, ...]:
-    """The shapes of which one product takes at most ``longest`` seconds, else the small one alone.
-
-    A small product is timed and checked first: an emulated precision may be a
-    thousand times slower than a native one.
-    """
-    small = library.product(precision, (256, 256, 256))
-    check(library.name, precision, small)
-    window = min((library.timed(small.call, 1) for _ in range(3)), key=lambda w: w.seconds)
-    rate = 2.0 * 256**3 / max(window.seconds, 1e-9)
-    fits = tuple(s for s in shapes if 2.0 * s[0] * s[1] * s[2] / rate <= longest)
-    return fits or ((256, 256, 256),)
 
 
 def probes(
@@ -153,14 +186,14 @@ def probes(
     ``refuse`` hears what failed and why.
     """
     offered = dict.fromkeys(p for library in libraries for p in library.precisions)
+    shapes = [(s, s, s) for s in squares]
     for precision in [p for p in offered if only is None or p in only]:
         found: list[Candidate] = []
         for library in libraries:
             if precision not in library.precisions:
                 continue
             try:
-                shapes = affordable(library, precision, tuple((s, s, s) for s in squares), longest)
-                found += [candidate(library, precision, shape) for shape in shapes]
+                found += candidates(library, precision, shapes, longest, refuse)
             except (Refused, RooflineError) as error:
                 refuse(f"{precision}: {error}")
         if found:
@@ -178,35 +211,35 @@ def decode_probes(
 ) -> Iterator[Probe]:
     """Products as in decode: m = ``rows`` tokens against ``sets`` weight matrices in turn,
 
-    enough of them that every one comes from memory. Where the library would
-    need more than ``longest`` seconds for all of them, that m is left out.
+    enough of them that every one comes from memory. Once the library needs more
+    than ``longest`` seconds for all of them, larger m are left out.
     """
     k, n = shape
-    whole = tuple((m * sets, k, n) for m in rows)
-    fits = affordable(library, precision, whole, longest)
-    rows = tuple(m for m in rows if (m * sets, k, n) in fits)
-    for m in rows:
+    for m in sorted(rows):
         products = [library.product(precision, (m, k, n)) for _ in range(sets)]
 
-        def run(calls: int, products: list[Product] = products) -> Window:
-            def all_sets() -> None:
-                for product in products:
-                    product.call()
+        def all_sets(products: list[Product] = products) -> None:
+            for product in products:
+                product.call()
 
-            return library.timed(all_sets, calls)
+        def run(calls: int, call: Callable[[], None] = all_sets) -> Window:
+            return library.timed(call, calls)
 
         yield Probe(
             f"gemm.{precision}.m{m}",
             (
                 Candidate(
                     f"{library.name}, {m}×{k}×{n}",
-                    2.0 * m * k * n * sets,
+                    flops((m, k, n)) * sets,
                     run,
                     moved=float(k * n * SIZES[precision] * sets),
                 ),
             ),
             window=0.05,
         )
+        run(1)
+        if run(1).seconds > longest / 2:
+            break
 
 
 def instruction_probes(native: Native, crew: Crew) -> Iterator[Probe]:

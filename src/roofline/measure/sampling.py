@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _OVERTIME = 1.5
+_MOST_CALLS = 1 << 30
 
 Clock = Callable[[], float]
 
@@ -92,8 +93,16 @@ class Series:
     shares: list[float] = field(default_factory=list)
 
     def window(self) -> float:
-        """Take one window; return the seconds it took."""
-        timed = self.candidate.run(self.calls)
+        """Take one window; return the seconds it took.
+
+        A window far too short (calibrated while something else held the CPU)
+        says nothing: it is not counted, and the next is longer.
+        """
+        for _ in range(4):
+            timed = self.candidate.run(self.calls)
+            if timed.seconds >= self.probe.window / 4:
+                break
+            self._lengthen(timed)
         if timed.seconds > 0:
             per_call = timed.seconds / timed.calls
             self.rates.append(per_call if self.probe.lower else self.candidate.amount / per_call)
@@ -108,12 +117,16 @@ class Series:
             return
         while True:
             timed = self.candidate.run(self.calls)
-            if timed.seconds >= self.probe.window * 0.5 or self.calls >= 1 << 30:
+            if timed.seconds >= self.probe.window * 0.5 or self.calls >= _MOST_CALLS:
                 break
-            wanted = self.calls * self.probe.window / max(timed.seconds, 1e-7)
-            self.calls = max(self.calls + 1, min(math.ceil(wanted), self.calls * 16))
+            self._lengthen(timed)
         per_call = max(timed.seconds, 1e-9) / self.calls
         self.calls = max(1, round(self.probe.window / per_call))
+
+    def _lengthen(self, timed: Window) -> None:
+        wanted = self.calls * self.probe.window / max(timed.seconds, 1e-7)
+        longer = max(self.calls + 1, min(math.ceil(wanted), self.calls * 16))
+        self.calls = min(longer, _MOST_CALLS)
 
     def figure(self) -> Figure | None:
         """The summary, or None before the first window."""

@@ -1,5 +1,7 @@
 """One measuring run: look, choose probes, sample them in turns, look again."""
 
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,6 +25,7 @@ SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
 SQUARES = {"quick": (1024, 2048), "standard": (768, 1024, 1536, 2048, 3072)}
 SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
 ROWS = {"standard": (1, 8, 64, 256), "thorough": (1, 2, 4, 8, 16, 32, 64, 128, 256)}
+WEIGHTS = (4096, 4096)
 _BEAT_BLOCKS = 20_000  # about half a millisecond
 
 
@@ -77,6 +80,10 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
     started = time.perf_counter()
     topology = topology_module.read()
     limits = limits_module.read(topology)
+    if limits.quota is not None and "numpy" not in sys.modules:
+        # a BLAS with a thread per core would be stopped for using up the quota
+        for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, str(limits.threads))
     result = Result(device, topology, limits, options.mode)
     result.findings += quiet.setting(topology, limits)
     before, seen = quiet.look(limits)
@@ -184,12 +191,11 @@ def _decode(library: gemm.Library, size: int, result: Result, mode: str) -> Iter
     for precision in ("fp32", "bf16"):
         if precision not in library.precisions:
             continue
-        shape = (4096, 4096)
-        each = shape[0] * shape[1] * gemm.SIZES[precision]
+        each = WEIGHTS[0] * WEIGHTS[1] * gemm.SIZES[precision]
         sets = max(2, min(64, -(-size // 2 // each)))
         try:
             yield from gemm.decode_probes(
-                library, precision, ROWS[mode], shape, sets=sets, longest=0.5
+                library, precision, ROWS[mode], WEIGHTS, sets=sets, longest=0.5
             )
         except (gemm.Refused, RooflineError) as error:
             result.refusals.append(f"{precision}: {error}")
@@ -200,7 +206,7 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
     result.kernels = f"torch {device.torch.__version__}"
     yield from torch_probes.probes(device)
     library = TorchLibrary(device)
-    squares = (4096, 8192) if quick else (2048, 4096, 8192, 16384)
+    squares = (2048, 4096, 8192) + ((16384,) if options.mode == "thorough" else ())
     yield from gemm.probes(
         [library], squares, 0.1, result.refusals.append, ("bf16", "fp16") if quick else None
     )
