@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..bound import Case
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
+from ..parallel import Parallel
 from ..step import Step
 from .interval import Interval
 from .prediction import Prediction, predict_request, predict_served, predict_step
-from .predictor import Predictor, Split
+from .predictor import Predictor
 from .profile import Profile
 from .profile import load as load_profile
 from .steptime import Parts
@@ -33,8 +35,7 @@ def predict(
     prompt: int | None = None,
     output: int | None = None,
     concurrency: int | None = None,
-    tp: int = 1,
-    dp: int = 1,
+    parallel: Parallel | None = None,
     **formats: Any,
 ) -> Prediction:
     """How long a step, a batch of requests or a served workload takes.
@@ -45,11 +46,11 @@ def predict(
         step: one step; by default decode of ``batch`` sequences at a context of 2048.
         batch, prompt, output: a batch of requests that start together.
         concurrency: instead of a batch: requests in flight at a server.
-        tp, dp: devices that share each layer; replicas of the attention.
-        formats: ``weights``, ``kv``, ``compute``, ``usable``.
+        parallel: the layout over several devices.
+        formats: ``weights``, ``kv``, ``compute``, ``usable``, as for a case.
     """
-    split = Split(tp, dp)
-    p = Predictor(load_model(model), load_machine(machine), load_profile(engine), split, **formats)
+    case = Case(load_model(model), load_machine(machine), parallel=parallel, **formats)
+    p = Predictor(case, load_profile(engine))
     if concurrency is not None:
         return predict_served(p, concurrency, prompt or 1024, output or 256)
     if output is not None:
@@ -63,7 +64,6 @@ __all__ = [
     "Prediction",
     "Predictor",
     "Profile",
-    "Split",
     "load_profile",
     "predict",
     "predict_request",

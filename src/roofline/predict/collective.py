@@ -1,11 +1,12 @@
-"""The time of a message that all devices of a group take part in.
+"""The time of an exchange that all devices of a group take part in.
 
-    ring        t₀·log₂(n) + 2·(n-1)/n · S / (efficiency · link)
-    one shot    t₁ + (n-1) · S / (½ · link)
+    ring        t₀·log₂(n) + s / (efficiency · link)            s: bytes that a device sends
+    one shot    t₁ + (n/2) · s / (½ · link)
 
-In a ring each device sends and receives every byte of S twice but its own share; the floor
-grows with the number of hops. In one shot each device reads all of the others' data at once,
-half of what the link can do: more traffic, one floor. An engine that has both takes the faster.
+In a ring (or a tree of halves) a device sends 2·(n-1)/n of an all-reduce's bytes, and the floor
+grows with the number of hops. In one shot each device reads all of the others' data at once at
+half of what the link can do: n/2 times the traffic, one floor. An engine that has both takes
+the faster.
 """
 
 from __future__ import annotations
@@ -14,31 +15,28 @@ from collections.abc import Mapping
 from math import log2
 from typing import Any
 
-from ..errors import UnsupportedError
 from ..step import Number
 
 
-def all_reduce(size: Number, devices: Any, link: Any, c: Mapping[str, float]) -> Number:
-    """Seconds to add ``size`` bytes up over ``devices``, each with ``link`` bytes/s one way.
+def exchange(sent: Number, group: Any, per_byte: Any, c: Mapping[str, float]) -> Number:
+    """Seconds of one exchange of ``sent`` bytes a device, over ``group`` devices.
 
-    Raises:
-        UnsupportedError: several devices, and no link between them is known.
+    Args:
+        sent: bytes that one device sends.
+        group: devices, at least 2.
+        per_byte: seconds a byte takes over their links.
+        c: coefficients.
     """
-    if isinstance(devices, int):
-        if devices == 1:
-            return 0.0
-        if not link:
-            raise UnsupportedError("no link between these devices is known: give one in the file")
-        hops: Any = log2(devices)
+    if isinstance(group, int):
+        hops: Any = log2(group)
     else:
         import numpy as np
 
-        hops = np.log2(devices)
-    share = 2 * (devices - 1) / devices
-    ring = c["collective.floor"] * hops + share * size / (c["collective.bandwidth"] * link)
+        hops = np.log2(group)
+    ring = c["collective.floor"] * hops + sent * per_byte / c["collective.bandwidth"]
     if not c.get("collective.once"):
         return ring
-    once = c["collective.once"] + (devices - 1) * size / (0.5 * link)
+    once = c["collective.once"] + group * sent * per_byte
     if isinstance(once, float):
         return min(ring, once)
     import numpy as np

@@ -32,8 +32,6 @@ class Device:
         measured: whether that is measured on this machine.
         scale: those peaks over the datasheet's.
         memory: bytes that programs can have, or ``None``.
-        link: bytes/s to its peers, one direction, or 0 where none is known.
-        link_name: ``NVLink 4``.
         labels: whose coefficients hold for it, the most specific first.
         native: precisions that it has a unit for; others run in a wider one.
     """
@@ -48,8 +46,6 @@ class Device:
     measured: bool = False
     scale: float = 1.0
     memory: float | None = None
-    link: Any = 0.0
-    link_name: str = ""
     labels: tuple[str, ...] = ()
     native: frozenset[str] = field(default=frozenset())
 
@@ -87,12 +83,8 @@ def attainable(name: str, vendor: str) -> float:
     return float(value["value"])
 
 
-def device(machine: Machine, link: str | None = None) -> Device:
+def device(machine: Machine) -> Device:
     """The numbers of a machine.
-
-    Args:
-        machine: what to predict on.
-        link: name of the link to its peers; by default the first of its node.
 
     Raises:
         UnsupportedError: its memory bandwidth or every peak is unknown.
@@ -110,7 +102,6 @@ def device(machine: Machine, link: str | None = None) -> Device:
     peaks.update({p: f.value for p, f in measured.items()})
     memory = machine.memory_type.lower()
     kind = next((k for k in ("hbm", "gddr", "lpddr") if memory.startswith(k)), "other")
-    peer = next((x for x in machine.links if link is None or x.name == link), None)
     return Device(
         machine.id,
         machine.name,
@@ -122,8 +113,6 @@ def device(machine: Machine, link: str | None = None) -> Device:
         known is not None,
         scale,
         machine.memory.value if machine.memory else None,
-        peer.bandwidth.value if peer else 0.0,
-        peer.name if peer else "",
         tuple(x for x in (group, f"{vendor}-{kind}", vendor) if x),
         frozenset(peaks),
     )

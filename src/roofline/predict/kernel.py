@@ -1,10 +1,10 @@
 """The time of one kernel, and the load that a step puts on each kind of kernel.
 
-A kernel computes ``C = FLOPs / (efficiency · peak)`` and moves ``M = bytes / (efficiency ·
-bandwidth)``. The two overlap, but not perfectly, so their joint time is the smooth maximum
-``B = √(C² + M²)``; and no kernel is faster than its floor ``t₀`` (launch, fill, drain), of
-which a part hides behind the work: ``t = t₀ + B + κ·√(t₀·B)``. With κ = 0 floor and work
-simply add; with κ > 0 short kernels lose more, as a pipeline that fills slowly does.
+A kernel computes ``C = FLOPs / rate`` and moves ``M = bytes / stream``. The two overlap, but
+not perfectly, so their joint time is the smooth maximum ``B = √(C² + M²)``; and no kernel is
+faster than its floor ``t₀`` (launch, fill, drain), of which short kernels pay a part again:
+``t = t₀ + B + κ·√(t₀·B)``. Decode attention alternates between reading the cache and
+computing on it, so there ``B = C + M``.
 
 Every form here is monotone in FLOPs and in bytes, and the same text evaluates numbers and
 NumPy arrays (only +, ·, /, √: no library is imported).
@@ -12,11 +12,11 @@ NumPy arrays (only +, ·, /, √: no library is imported).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..step import Group, Number, Step
-from ..work import Operator, Work
+from ..machine.links import Wiring
+from ..step import Number, Quantity, Step
+from ..work import Terms, Work, merge
 
 DRAFT = 16
 """Groups with at most this many new tokens a sequence run decode kernels."""
@@ -32,137 +32,159 @@ def with_floor(floor: Number, busy: Number, ramp: Number) -> Number:
     return floor + busy + ramp * (floor * busy) ** 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """What one kernel of a step has to do; ``count`` kernels alike run one after another.
 
     Attributes:
-        name: the operator's.
         kind: ``linear``, ``head``, ``experts``, ``state``, ``decode`` or ``prefill``
             (attention of sequences with few or many new tokens).
         count: kernels.
         compute: precision of the arithmetic.
-        flops: of one kernel, the padding of causal tiles included.
+        flops: of one kernel.
         stored: bytes of weights, cache and state of one kernel: compulsory traffic.
         moved: bytes of activations that it reads and writes.
         inputs: of those, what a product in 8 or 4 bits quantises first, as 16-bit numbers.
-        tokens: new tokens that pass through it.
-        queries: for attention, new tokens of a sequence.
+        queries: for prefill, new tokens of a sequence.
     """
 
-    name: str
     kind: str
-    count: int
+    count: Number
     compute: str
     flops: Number
     stored: Number
     moved: Number
     inputs: Number
-    tokens: Number
     queries: Number = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
+class Talk(NamedTuple):
+    """What a device tells others in a step.
+
+    Attributes:
+        count: exchanges alike.
+        messages: waited for one after another, of one exchange.
+        sent: bytes that one device sends in one exchange.
+        group: devices that take part.
+        per_byte: seconds a byte takes over the links that the group needs.
+    """
+
+    count: Number
+    messages: Number
+    sent: Number
+    group: Any
+    per_byte: Any
+
+
+class Loads(NamedTuple):
     """The loads of a step on one device.
 
     Attributes:
-        kernels: in the order in which they run.
+        kernels, talk: in the order in which they run.
         layers: mixers (attention or state) that the tokens pass through.
-        tokens, sequences, rows: of the step.
-        width: bytes of one token's residual stream.
+        sequences: of one replica.
     """
 
     kernels: tuple[Load, ...]
-    layers: int
-    tokens: Number
+    talk: tuple[Talk, ...]
+    layers: Number
     sequences: Number
-    width: float
 
 
-def loads(work: Work, step: Step, replicas: int = 1) -> Loads:
-    """What each kernel of ``step`` has to do.
+Numbered = tuple[tuple[int, float], ...]
 
-    Attention runs once per group (decode and prefill are different kernels); everything
-    else runs once for all tokens of the step.
 
-    Args:
-        work: one device's share of the model.
-        step: what this device's replica of the attention runs.
-        replicas: attention replicas whose tokens meet in the routed experts.
+class Plan:
+    """One device's work with its quantities numbered, ready to be loaded with steps.
+
+    Attention is priced group by group (decode and prefill are different kernels), everything
+    else for all tokens of a step together.
     """
-    groups = step.groups
-    met = tuple(replace(g, batch=g.batch * replicas) for g in groups) if replicas > 1 else groups
-    tokens: Number = 0
-    for g in groups:
-        tokens = tokens + g.batch * g.new_tokens
-    values: dict[Any, Number] = {}
 
-    def price(terms: Any, of: tuple[Group, ...]) -> Number:
-        total: Number = 0
-        for q, c in terms:
-            key = (q, id(of))
-            if key not in values:
-                values[key] = q.value(of)
-            total = total + c * values[key]
-        return total
+    __slots__ = ("_attention", "_kernels", "_quantities", "_sequences", "_talk", "layers")
 
-    singles = [(g,) for g in groups]
-    found = []
-    layers = 0
-    width = 0.0
-    for op in work.operators:
-        if op.kind == "embedding":
-            width = sum(c for _, c in op.activations)
-            continue
-        if op.kind in ("attention", "state"):
-            layers += op.count
-        if op.kind == "attention":
-            for one in singles:
-                found.append(_attention(op, one, price))
-            continue
-        of = met if op.kind == "experts" else groups
-        stored = price(op.weights, of)
-        if op.state:
-            stored = stored + price(op.state, groups)
-        if op.kv_read or op.kv_write:
-            stored = stored + price(op.kv_read, groups) + price(op.kv_write, groups)
-        moved = price(op.activations, of)
-        found.append(
-            Load(
-                op.name,
-                op.kind,
-                op.count,
-                op.compute,
-                price(op.flops, of),
-                stored,
-                moved,
-                0.5 * moved,  # inputs and outputs of a model's products are about alike
-                tokens,
+    def __init__(self, work: Work, wiring: Wiring | None = None, replicas: int = 1) -> None:
+        """Number the quantities of a work.
+
+        Args:
+            work: of one device.
+            wiring: what joins it to others; needed where the work communicates.
+            replicas: of the attention: each has its share of the sequences.
+        """
+        index: dict[Quantity, int] = {}
+
+        def numbered(*terms: Terms) -> Numbered:
+            return tuple((index.setdefault(q, len(index)), c) for q, c in merge(*terms))
+
+        self._sequences = numbered(((Quantity("sequences", over=replicas), 1),))
+        self._kernels: list[Any] = []
+        self._attention: list[Any] = []
+        self._talk: list[Any] = []
+        self.layers = 0
+        for op in work.operators:
+            if op.kind == "communication":
+                assert wiring is not None
+                wire = wiring.wire(op.collective, op.group)
+                row = (op.count, numbered(op.messages), numbered(op.sent), op.group)
+                self._talk.append((*row, wire.second_per_byte))
+                continue
+            if op.kind in ("attention", "state"):
+                self.layers += op.count
+            if op.kind == "embedding":
+                continue
+            into = self._attention if op.kind == "attention" else self._kernels
+            into.append(
+                (
+                    op.kind,
+                    op.count,
+                    op.compute,
+                    numbered(op.flops),
+                    numbered(op.traffic),
+                    numbered(op.activations),
+                )
             )
+        self._quantities = tuple(index)
+
+    def __call__(self, step: Step) -> Loads:
+        """The loads of a step, of numbers or of arrays."""
+        groups = step.groups
+        v = [q.value(groups) for q in self._quantities]
+        kernels = []
+        for kind, count, compute, flops, stored, moved in self._kernels:
+            m = _price(moved, v)
+            # inputs and outputs of a model's products are about alike
+            kernels.append(
+                Load(kind, count, compute, _price(flops, v), _price(stored, v), m, 0.5 * m)
+            )
+        for group in groups:
+            one = v if len(groups) == 1 else [q.value((group,)) for q in self._quantities]
+            new = group.new_tokens
+            few = bool((new <= DRAFT).all()) if hasattr(new, "all") else new <= DRAFT
+            kind = "decode" if few else "prefill"
+            for _, count, compute, flops, stored, moved in self._attention:
+                kernels.append(
+                    Load(
+                        kind,
+                        count,
+                        compute,
+                        _price(flops, one),
+                        _price(stored, one),
+                        _price(moved, one),
+                        0,
+                        new,
+                    )
+                )
+        talk = tuple(
+            Talk(count, _price(messages, v), _price(sent, v), group, per_byte)
+            for count, messages, sent, group, per_byte in self._talk
         )
-    sequences: Number = 0
-    for g in groups:
-        sequences = sequences + g.batch
-    return Loads(tuple(found), layers, tokens, sequences, width)
+        return Loads(tuple(kernels), talk, self.layers, _price(self._sequences, v))
 
 
-def _attention(op: Operator, one: tuple[Group, ...], price: Any) -> Load:
-    (g,) = one
-    stored = price(op.kv_read, one) + price(op.kv_write, one)
-    if op.weights:
-        stored = stored + price(op.weights, one)
-    few = g.new_tokens
-    decode = bool((few <= DRAFT).all()) if hasattr(few, "all") else few <= DRAFT
-    return Load(
-        op.name,
-        "decode" if decode else "prefill",
-        op.count,
-        op.compute,
-        price(op.flops, one),
-        stored,
-        price(op.activations, one),
-        0,
-        g.batch * g.new_tokens,
-        g.new_tokens,
-    )
+def _price(terms: Numbered, values: list[Number]) -> Number:
+    if len(terms) == 1:
+        ((i, c),) = terms
+        return c * values[i]
+    total: Number = 0
+    for i, c in terms:
+        total = total + c * values[i]
+    return total

@@ -8,7 +8,6 @@ from typing import Any
 from ..errors import InputError
 from ..step import Step
 from .interval import Interval
-from .kernel import loads
 from .predictor import Predictor
 from .request import Request, request
 from .serve import Served, steady
@@ -48,22 +47,18 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as data, SI base units."""
-        p = self.predictor
+        p, case = self.predictor, self.predictor.case
         return {
             "schema": SCHEMA,
             "kind": self.kind,
-            "model": {"name": p.model.name, "weights": p.weights, "kv": p.kv},
-            "machine": {"name": p.machine.name, "id": p.machine.id},
+            "model": {"name": case.model.name, "weights": case.weights, "kv": case.kv},
+            "machine": {"name": case.machine.name, "id": case.machine.id},
             "engine": {
                 "profile": p.profile.id,
                 "engine": p.profile.engine,
                 "versions": p.profile.versions,
             },
-            "devices": {
-                "tp": p.split.tp,
-                "dp": p.split.dp,
-                "link": p.device.link_name if p.split.devices > 1 else None,
-            },
+            "layout": {n: getattr(case.parallel, n) for n in ("tp", "pp", "ep", "dp")},
             "asked": self.asked,
             "times": {name: t.to_json() for name, t in self.times.items()},
             "tokens_per_s": self.tokens_per_s.to_json(),
@@ -76,27 +71,17 @@ class Prediction:
             "coefficients": [
                 {"name": n, "value": v, "from": o, "source": s} for n, v, o, s in p.origins()
             ],
-            "notes": list(p.profile.notes),
+            "notes": [*case.model.notes, *case.notes, *p.profile.notes],
         }
 
 
-def roof(p: Predictor, step: Step) -> float:
-    """The overlapped bound of one device's share under the datasheet's roof, seconds."""
-    under = p.machine.roof("datasheet" if p.machine.datasheet.bandwidth else None)
-    arithmetic = traffic = 0.0
-    for k in loads(p.work, step, p.split.dp).kernels:
-        arithmetic += float(k.count * k.flops / under.arithmetic(k.compute)[1].value)
-        traffic += float(k.count * k.stored / under.bandwidth.value)
-    return max(arithmetic, traffic)
-
-
 def predict_step(p: Predictor, step: Step) -> Prediction:
-    """One step of ``step.batch`` sequences (of each replica, where there are several)."""
+    """One step."""
     like = likeness(p, int(step.batch))
     parts = p.step(step)
-    bound = roof(p, step)
+    bound = p.roof(step)
     time = interval(p, like, float(parts.total), bound)
-    tokens = float(step.tokens_out) * p.split.dp
+    tokens = float(step.tokens_out)
     asked = {
         "phase": step.phase,
         "groups": [
@@ -110,10 +95,9 @@ def predict_request(p: Predictor, batch: int, prompt: int, output: int) -> Predi
     """A batch of requests that start together, without a queue."""
     found: Request = request(p, batch, prompt, output)
     like = likeness(p, batch)
-    each = max(1, found.running // p.split.dp)
-    step = Step.decode(each, prompt + output // 2)
-    bound = roof(p, step)
-    first = roof(p, Step.prefill(each, prompt))
+    step = Step.decode(found.running, prompt + output // 2)
+    bound = p.roof(step)
+    first = p.roof(Step.prefill(found.running, prompt))
     bounds = {"ttft": first, "tpot": bound, "total": first + (output - 1) * bound}
     times = {n: interval(p, like, getattr(found, n), b) for n, b in bounds.items()}
     return Prediction(
@@ -138,20 +122,19 @@ def predict_served(
     Raises:
         InputError: not even one sequence fits.
     """
-    room = p.room(prompt + int(0.6 * output)).sequences
-    places = [float(x) for x in (limit, room) if x is not None]
+    places = [x for x in (limit, p.places(prompt + int(0.6 * output))) if x is not None]
     most = min(places) if places else None
     if most is not None and most < 1:
         raise InputError(
-            f"{p.model.name} with a sequence of {prompt + output} tokens does not fit on "
-            f"{p.split.devices} × {p.machine.name}"
+            f"{p.case.model.name} with a sequence of {prompt + output} tokens does not fit on "
+            f"{p.case.parallel.devices} × {p.case.machine.name}"
         )
     found: Served = steady(p, concurrency, prompt, output, most)
     like = likeness(p, concurrency)
-    step = Step.decode(max(1, round(found.running / p.split.dp)), prompt + output // 2)
-    bound = roof(p, step)
+    step = Step.decode(found.running, prompt + output // 2)
+    bound = p.roof(step)
     tpot = interval(p, like, float(found.tpot), bound)
-    first = interval(p, like, float(found.ttft), roof(p, Step.prefill(1, prompt)))
+    first = interval(p, like, float(found.ttft), p.roof(Step.prefill(1, prompt)))
     # The wait for a first token varies with arrivals beside everything that a step does.
     ttft = Interval(first.value, first.low / 1.5, first.high * 1.5)
     return Prediction(

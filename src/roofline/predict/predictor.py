@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ..bound import DEFAULT_USABLE
-from ..errors import InputError
-from ..machine.machine import Machine
-from ..model.model import Model
+from ..bound import Case
+from ..parallel.split import split
 from ..step import Number, Step
 from .device import Device, device
-from .kernel import loads
+from .kernel import Plan
 from .profile import Profile, Resolved
-from .shard import shard, sums
 from .steptime import ZERO, Paces, Parts, step_time
 
 # Gauss-Legendre nodes and weights on [0, 1]: a decode of many tokens is summed over its
@@ -20,87 +15,47 @@ from .steptime import ZERO, Paces, Parts, step_time
 NODES = ((0.1127016653792583, 5 / 18), (0.5, 8 / 18), (0.8872983346207417, 5 / 18))
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """How a model is divided over devices.
-
-    Attributes:
-        tp: devices that share each layer of one replica of the attention.
-        dp: replicas of the attention, each with its own sequences; the experts are divided
-            over all ``tp · dp`` devices.
-        pp: stages of layers, one after another.
-    """
-
-    tp: int = 1
-    dp: int = 1
-    pp: int = 1
-
-    @property
-    def devices(self) -> int:
-        """All of them."""
-        return self.tp * self.dp * self.pp
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What fits into the memory of one replica.
-
-    Attributes:
-        sequence_bytes: cache and state of one sequence of the length asked about.
-        sequences: that fit, or ``None`` where the memory is unknown.
-    """
-
-    sequence_bytes: float
-    sequences: float | None
-
-
 class Predictor:
-    """Times of steps and requests.
+    """Times of steps: a case (model, machine, formats, layout) under a profile.
 
     Attributes:
-        model, machine, device, profile, split: what is asked about.
+        case: what is run on what; its bound is the roof that no prediction beats.
+        profile, device: where the coefficients come from, what they are applied to.
         resolved: the coefficients with their origins.
-        work: one device's share.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        machine: Machine,
-        profile: Profile,
-        split: Split | None = None,
-        *,
-        weights: str | None = None,
-        kv: str | None = None,
-        compute: str | None = None,
-        usable: float = DEFAULT_USABLE,
-        on: Device | None = None,
-    ) -> None:
-        """Put a model, in formats, divided by ``split``, on a machine.
+    def __init__(self, case: Case, profile: Profile, on: Device | None = None) -> None:
+        """Apply a profile to a case.
 
-        Raises:
-            InputError: an impossible split.
-            UnsupportedError: an unknown format, precision or link.
+        Args:
+            case: what is run on what.
+            profile: how the engine spends its time.
+            on: the machine's numbers, by default as its file and generation say.
         """
-        self.model, self.machine, self.profile = model, machine, profile
-        self.split = split or Split()
-        self.usable = usable
-        self.device = on or device(machine)
-        tp, dp = self.split.tp, self.split.dp
-        if min(tp, dp, self.split.pp) < 1:
-            raise InputError("tp, dp and pp are at least 1")
-        self.share = shard(model, tp, tp * dp)
-        self.work = self.share.work(weights=weights, kv=kv, compute=compute)
-        scheme, cache, _ = model.formats(weights, kv)
-        self.weights, self.kv = scheme.name, cache.name
-        self.resolved: Resolved = profile.resolve(self.device, cache.name)
+        self.case, self.profile = case, profile
+        self.device = on or device(case.machine)
+        self.resolved: Resolved = profile.resolve(self.device, case.kv)
         self.paces = Paces(self.device, self.resolved.values)
-        self.sums = sums(model) if tp * dp > 1 else 0
+        layout = case.parallel
+        works = [case.work]
+        if layout.pp > 1:
+            options = {n: case.options[n] for n in ("weights", "kv", "compute")}
+            works += split(case.model, layout, **options).rounds
+        self._plans = tuple(Plan(work, case.wiring, layout.dp) for work in works)
 
     def step(self, step: Step) -> Parts:
-        """Seconds of one step of one replica, by cause; numbers or arrays."""
-        found = loads(self.work, step, self.split.dp)
-        return step_time(found, self.paces, self.split.tp * self.split.dp, self.sums)
+        """Seconds of one step of all replicas, by cause; numbers or arrays.
+
+        Through several stages a step takes as long as the way through them, or as the
+        busiest stage, whichever is longer (for numbers; arrays take the way).
+        """
+        first, *others = self._plans
+        longest = step_time(first(step), self.paces)
+        for plan in others:
+            found = step_time(plan(step), self.paces)
+            if not hasattr(found.total, "shape") and found.total > longest.total:
+                longest = found
+        return longest
 
     def decode(self, batch: Number, past: Number, tokens: Number) -> Parts:
         """Seconds of the *mean* step while ``tokens`` are decoded after ``past`` cached ones."""
@@ -115,22 +70,17 @@ class Predictor:
         """Seconds of one prefill of a whole batch of prompts."""
         return self.step(Step.prefill(batch, prompt, past))
 
-    def room(self, tokens: int) -> Room:
-        """What fits, for sequences of ``tokens`` tokens each."""
-        one = Step.decode(1, tokens)
-        held = float(self.work.total("held", one))
-        if self.device.memory is None:
-            return Room(held, None)
-        free = self.device.memory * self.usable - self.work.resident / self.split.pp
-        free -= float(self.work.workspace(Step.prefill(1, min(tokens, 8192))))
-        return Room(held, max(0.0, free * self.split.pp / held) if held else float("inf"))
+    def places(self, tokens: int) -> int | None:
+        """Sequences of ``tokens`` tokens that memory holds at once, ``None`` where unknown."""
+        return self.case.fit(Step.decode(1, tokens)).max_batch
+
+    def roof(self, step: Step) -> float:
+        """The bound of a step, seconds."""
+        return float(self.case.bound(step).overlapped_s)
 
     def origins(self) -> list[tuple[str, float, str, str]]:
         """Coefficients in use: name, value, profile, source; sorted."""
-        found: list[tuple[str, float, str, str]] = []
-        for name, c in sorted(self.resolved.origins.items()):
-            found.append((name, c.value, f"{c.profile}:{c.name}", c.source))
-        return found
-
-
-__all__ = ["NODES", "Predictor", "Room", "Split"]
+        return [
+            (name, c.value, f"{c.profile}:{c.name}", c.source)
+            for name, c in sorted(self.resolved.origins.items())
+        ]

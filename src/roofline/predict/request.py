@@ -46,25 +46,22 @@ def request(p: Predictor, batch: int, prompt: int, output: int) -> Request:
     """
     if min(batch, prompt, output) < 1:
         raise InputError("batch, prompt and output are at least 1")
-    per_replica = -(-batch // p.split.dp)
-    room = p.room(prompt + output).sequences
-    running = per_replica
-    if room is not None and room < per_replica:
-        running = int(room)
-        if running < 1:
-            raise InputError(
-                f"{p.model.name} with a sequence of {prompt + output} tokens does not fit on "
-                f"{p.split.devices} × {p.machine.name}"
-            )
+    places = p.places(prompt + output)
+    running = batch if places is None else min(batch, places)
+    if running < 1:
+        raise InputError(
+            f"{p.case.model.name} with a sequence of {prompt + output} tokens does not fit on "
+            f"{p.case.parallel.devices} × {p.case.machine.name}"
+        )
     prefill = p.prefill(running, prompt)
     decode = p.decode(running, prompt, output)
-    waves = per_replica / running
+    waves = batch / running
     ttft, tpot = float(prefill.total), float(decode.total)
     return Request(
         batch,
         prompt,
         output,
-        running * p.split.dp,
+        running,
         ttft,
         tpot,
         waves * (ttft + (output - 1) * tpot),

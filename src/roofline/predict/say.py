@@ -15,19 +15,22 @@ from .prediction import Prediction
 
 def title(p: Prediction, words: Words) -> str:
     """Model, formats, what runs, machine, engine."""
-    at = p.predictor
+    at = p.predictor.case
+    profile = p.predictor.profile
     formats = at.weights
     if at.kv != at.weights:
         formats = words("title.kv", weights=at.weights, kv=at.kv)
-    devices = at.split.devices
-    machine = at.machine.name if devices == 1 else f"{devices} × {at.machine.name}"
+    devices = at.parallel.devices
+    machine = at.machine.name
+    if devices > 1:
+        machine = f"{devices} × {machine} ({at.parallel.name})"
     return words(
         "predict.title",
         model=at.model.name,
         formats=formats,
         what=_what(p, words),
         machine=machine,
-        engine=at.profile.title or at.profile.id,
+        engine=profile.title or profile.id,
     )
 
 
@@ -113,7 +116,8 @@ def _likeness(p: Prediction, words: Words) -> str:
 
 
 def _notes(p: Prediction) -> list[str]:
-    return [*p.predictor.model.notes, *p.predictor.profile.notes]
+    case = p.predictor.case
+    return [*case.model.notes, *case.notes, *p.predictor.profile.notes]
 
 
 def text(p: Prediction, words: Words, *, columns: int = 100) -> str:

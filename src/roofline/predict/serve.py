@@ -51,36 +51,27 @@ def steady(p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any 
     """The steady state of ``concurrency`` requests of ``prompt`` and ``output`` tokens each.
 
     Args:
-        limit: the most sequences a replica runs at once; by default what its memory holds.
+        limit: the most sequences that run at once, of all replicas; by default all.
     """
-    each = concurrency / p.split.dp
-    batch = each if limit is None else _least(each, limit)
-    whole = _whole(batch)
-    decode_step = Step.decode(whole, prompt + output // 2)
+    batch = concurrency if limit is None else _least(concurrency, limit)
+    decode_step = Step.decode(batch, prompt + output // 2)
     decode = p.step(decode_step)
-    mixed = p.step(Step.mixed(decode_step, Step.prefill(1 + 0 * whole, prompt)))
+    # one prompt in each replica: their prefills fall into the same steps
+    replicas = _least(batch, p.case.parallel.dp)
+    mixed = p.step(Step.mixed(decode_step, Step.prefill(replicas, prompt)))
     extra = mixed.total - decode.total
     share = p.resolved.values["interleave"]
-    prefills = _least(batch - 1, 1e12, least=0) / output * share * extra
+    others = (batch - replicas) / replicas
+    prefills = others / output * share * extra
     tpot = decode.total + prefills
-    queue = (each - batch) / batch * (output * tpot + mixed.total)
+    queue = (concurrency - batch) / batch * (output * tpot + mixed.total)
     ttft = mixed.total + 0.5 * decode.total + queue
-    return Served(batch * p.split.dp, tpot, ttft, decode, prefills, queue)
+    return Served(batch, tpot, ttft, decode, prefills, queue)
 
 
-def _least(a: Any, b: Any, least: float | None = None) -> Any:
+def _least(a: Any, b: Any) -> Any:
     if hasattr(a, "astype") or hasattr(b, "astype"):
         import numpy as np
 
-        found = np.minimum(a, b)
-        return found if least is None else np.maximum(found, least)
-    found = min(a, b)
-    return found if least is None else max(found, least)
-
-
-def _whole(batch: Any) -> Any:
-    if hasattr(batch, "astype"):
-        import numpy as np
-
-        return np.maximum(np.rint(batch), 1).astype(int)
-    return max(1, round(batch))
+        return np.minimum(a, b)
+    return min(a, b)

@@ -59,8 +59,8 @@ def likeness(p: Predictor, batch: int) -> Likeness:
     return Likeness(
         machine=p.device.id in machines,
         generation=bool(p.device.generation) and p.device.generation in generations,
-        model=p.model.name in fitted.get("models", ()),
-        precision=p.weights in fitted.get("precisions", ()),
+        model=p.case.model.name in fitted.get("models", ()),
+        precision=p.case.weights in fitted.get("precisions", ()),
         batch=low / 4 <= batch <= 4 * high,
         rows=int(fitted.get("rows", 0)),
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .device import Device
-from .kernel import Load, Loads
+from .kernel import Load, Loads, Talk
 from .steptime import Paces, step_time
 
 
@@ -23,15 +23,12 @@ class Piece:
     Attributes:
         rows: to which rows of the data they belong.
         loads, device: what is priced, on what.
-        devices, sums: of the split.
         labels: of the device, and further ones that coefficients may hold for.
     """
 
     rows: Any
     loads: Loads
     device: Device
-    devices: int = 1
-    sums: int = 0
     labels: tuple[str, ...] = ()
 
 
@@ -44,7 +41,7 @@ class Stack:
         for piece in pieces:
             kinds = tuple((k.kind, k.compute) for k in piece.loads.kernels)
             native = tuple(c in piece.device.native for _, c in kinds)
-            key = (kinds, native, piece.labels, piece.devices > 1)
+            key = (kinds, native, piece.labels, len(piece.loads.talk))
             alike.setdefault(key, []).append(piece)
         self._blocks = [_block(group) for group in alike.values()]
 
@@ -53,8 +50,8 @@ class Stack:
         import numpy as np
 
         out = np.zeros(self.size)
-        for rows, loads, device, devices, sums, labels in self._blocks:
-            out[rows] = step_time(loads, Paces(device, chosen(c, labels)), devices, sums).total
+        for rows, loads, device, labels in self._blocks:
+            out[rows] = step_time(loads, Paces(device, chosen(c, labels))).total
         return out
 
 
@@ -74,7 +71,7 @@ def chosen(c: Mapping[str, float], labels: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-def _block(group: list[Piece]) -> tuple[Any, Loads, Device, Any, Any, tuple[str, ...]]:
+def _block(group: list[Piece]) -> tuple[Any, Loads, Device, tuple[str, ...]]:
     import numpy as np
 
     def lay(get: Callable[[Piece], Any]) -> Any:
@@ -88,29 +85,27 @@ def _block(group: list[Piece]) -> tuple[Any, Loads, Device, Any, Any, tuple[str,
     def of_kernel(i: int, name: str) -> Any:
         return lay(lambda p: getattr(p.loads.kernels[i], name))
 
+    def of_talk(i: int) -> Talk:
+        return Talk(*(lay(lambda p, n=n: getattr(p.loads.talk[i], n)) for n in Talk._fields))  # type: ignore[misc]
+
     first = group[0]
-    numbers = ("flops", "stored", "moved", "inputs", "tokens", "queries")
+    numbers = ("flops", "stored", "moved", "inputs", "queries")
     kernels = tuple(
-        Load(k.name, k.kind, of_kernel(i, "count"), k.compute, *(of_kernel(i, n) for n in numbers))
+        Load(k.kind, of_kernel(i, "count"), k.compute, *(of_kernel(i, n) for n in numbers))
         for i, k in enumerate(first.loads.kernels)
     )
-    steps = ("layers", "tokens", "sequences", "width")
-    loads = Loads(kernels, *(lay(lambda p, n=n: getattr(p.loads, n)) for n in steps))  # type: ignore[misc]
+    loads = Loads(
+        kernels,
+        tuple(of_talk(i) for i in range(len(first.loads.talk))),
+        lay(lambda p: p.loads.layers),
+        lay(lambda p: p.loads.sequences),
+    )
     computes = {k.compute for k in kernels}
     device = replace(
         first.device,
         bandwidth=of_device(lambda d: d.bandwidth),
         peaks={c: of_device(lambda d, c=c: d.peak(c)) for c in computes},  # type: ignore[misc]
-        link=of_device(lambda d: d.link),
         scale=1.0,  # fitted coefficients have their own limits
         native=frozenset(c for c in computes if c in first.device.native),
     )
-    several = first.devices > 1
-    return (
-        np.concatenate([p.rows for p in group]),
-        loads,
-        device,
-        lay(lambda p: p.devices) if several else 1,
-        lay(lambda p: p.sums) if several else 0,
-        first.labels,
-    )
+    return np.concatenate([p.rows for p in group]), loads, device, first.labels

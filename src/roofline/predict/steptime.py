@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..step import Number
-from .collective import all_reduce
+from .collective import exchange
 from .device import Device
-from .kernel import Load, Loads, smooth_max, with_floor
+from .kernel import Load, Loads, smooth_max
 
 NARROW = frozenset(("fp8", "int8", "fp4", "fp6", "int4"))
 """Precisions for which activations are quantised on the way in."""
@@ -136,35 +136,34 @@ def busy(load: Load, pace: Pace) -> Number:
     moving = (load.stored + load.moved) / pace.stream
     if load.kind == "decode":
         return load.flops / pace.rate + moving
+    computing = load.flops / pace.rate
     if pace.tile:
-        return smooth_max(load.flops * (1 + pace.tile / load.queries) / pace.rate, moving)
-    return smooth_max(load.flops / pace.rate, moving)
+        computing = computing * (1 + pace.tile / load.queries)
+    return smooth_max(computing, moving)
 
 
-def step_time(loads: Loads, paces: Paces, devices: int = 1, sums: Number = 0) -> Parts:
-    """Seconds of a step, by cause.
-
-    Args:
-        loads: of one device.
-        paces: of that device.
-        devices: over which tensor parallelism splits each layer.
-        sums: all-reduces of the residual stream in a step.
-    """
+def step_time(loads: Loads, paces: Paces) -> Parts:
+    """Seconds of a step, by cause."""
     c = paces.c
     ramp = c["ramp"]
     bandwidth = paces.device.bandwidth
     total: dict[str, Number] = {}
     floors: Number = loads.layers * c["layer.floor"]
-    passes: Number = 0.0
+    again: Number = 0.0
     for load in loads.kernels:
-        pace = paces(load.kind, load.compute)
+        kind, count = load.kind, load.count
+        pace = paces(kind, load.compute)
         b = busy(load, pace)
-        slot = SLOT[load.kind]
-        total[slot] = total.get(slot, 0.0) + load.count * b
-        floors = floors + load.count * (with_floor(pace.floor, b, ramp) - b)
-        if pace.passes or pace.quantise:
-            again = pace.passes * load.moved + pace.quantise * load.inputs
-            passes = passes + load.count * again / bandwidth
-    messages = sums * all_reduce(loads.tokens * loads.width, devices, paces.device.link, c)
+        slot = SLOT[kind]
+        total[slot] = total.get(slot, 0.0) + count * b
+        floors = floors + count * (pace.floor + ramp * (pace.floor * b) ** 0.5)
+        if pace.passes:
+            again = again + (count * pace.passes) * load.moved
+        if pace.quantise:
+            again = again + (count * pace.quantise) * load.inputs
+    messages: Number = 0.0
+    for talk in loads.talk:
+        one = exchange(talk.sent / talk.messages, talk.group, talk.per_byte, c)
+        messages = messages + talk.count * talk.messages * one
     host = c["step.floor"] + loads.sequences * c["step.sequence"]
-    return Parts(**total, floors=floors, passes=passes, messages=messages, host=host)
+    return Parts(**total, floors=floors, passes=again / bandwidth, messages=messages, host=host)

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import RooflineError
 from ...machine.load import load as load_machine
 from ...model import formats
-from ..collective import all_reduce
+from ..collective import exchange
 from ..device import Device, device
 from ..fit import Prior
 from ..kernel import Load, Loads
@@ -85,11 +85,11 @@ def roofs(rows: list[Row], compute: Callable[[Row], str], flops: Any, stored: An
 def piece(
     at: Any, name: str, kind: str, compute: str, *, numbers: Any, queries: Any = 1.0
 ) -> Piece:
-    """Rows of one machine as one kernel each."""
-    flops, stored, moved, inputs, tokens = numbers
-    load = Load(kind, kind, 1, compute, flops, stored, moved, inputs, tokens, queries)
+    """Rows of one machine as one kernel each; ``numbers`` are FLOPs, stored, moved, inputs."""
+    load = Load(kind, 1, compute, *numbers, queries)
     found, _ = on(name)
-    return Piece(at, Loads((load,), 0, tokens, 0.0 * tokens, 0.0), found, labels=found.labels)
+    zero = 0.0 * numbers[0]
+    return Piece(at, Loads((load,), (), zero, zero), found, found.labels)
 
 
 def _always(precision: str) -> Callable[[Row], str]:
@@ -140,7 +140,7 @@ def gemm(folder: str) -> list[Suite]:
         for name in sorted(set(systems)):
             at = np.flatnonzero(systems == name)
             moved = (read_in + written)[at]
-            numbers = (flops[at], stored[at], moved, (2 * m * k)[at], m[at])
+            numbers = (flops[at], stored[at], moved, (2 * m * k)[at])
             pieces.append(piece(at, name, "linear", fmt.compute, numbers=numbers))
         stack = Stack(pieces, len(group))
         priors = {
@@ -209,7 +209,7 @@ def attention(folder: str) -> list[Suite]:
         pieces = []
         for name in sorted(set(systems)):
             at = np.flatnonzero(systems == name)
-            numbers = (flops[at], stored[at], moved[at], 0 * batch[at], batch[at])
+            numbers = (flops[at], stored[at], moved[at], 0 * batch[at])
             pieces.append(piece(at, name, "decode", "bf16", numbers=numbers))
         cached = np.array([on(r["system"])[1] for r in group])
         for r in group:
@@ -268,7 +268,7 @@ def context(folder: str) -> list[Suite]:
         pieces = []
         for name in sorted(set(systems)):
             at = np.flatnonzero(systems == name)
-            numbers = (flops[at], stored[at], moved[at], 0 * tokens[at], tokens[at])
+            numbers = (flops[at], stored[at], moved[at], 0 * tokens[at])
             pieces.append(
                 piece(at, name, "prefill", precision, numbers=numbers, queries=length[at])
             )
@@ -339,7 +339,7 @@ def experts(folder: str) -> list[Suite]:
         pieces = []
         for name in sorted(set(systems)):
             at = np.flatnonzero(systems == name)
-            numbers = (flops[at], stored[at], moved[at], 2 * (n * h)[at], n[at])
+            numbers = (flops[at], stored[at], moved[at], 2 * (n * h)[at])
             pieces.append(piece(at, name, "experts", fmt.compute, numbers=numbers))
         for r in group:
             tokens = r["num_tokens"]
@@ -382,6 +382,12 @@ def _power(distribution: str) -> float:
     return float(distribution.rsplit("_", 1)[-1]) if distribution.startswith("power_law") else 0.0
 
 
+def _link(name: str) -> tuple[float, str]:
+    """The first link of a machine of the files: bytes/s one way, and its name."""
+    first = load_machine(MACHINES.get(name, name)).links[0]
+    return first.bandwidth.value, first.name
+
+
 def messages(folder: str) -> list[Suite]:
     """All-reduces over the links of one node."""
     import numpy as np
@@ -395,13 +401,13 @@ def messages(folder: str) -> list[Suite]:
         r["kind"] = r["kernel_source"] or "NCCL"
     suites = []
     for (kind,), group in by(rows, "kind").items():
-        size = 2.0 * column(group, "message_size")
         count = column(group, "num_gpus")
-        link = np.array([on(r["system"])[0].link for r in group])
-        switched = np.array([on(r["system"])[0].link_name.startswith("NVLink") for r in group])
+        sent = 2 * (count - 1) / count * 2.0 * column(group, "message_size")
+        per_byte = np.array([1 / _link(r["system"])[0] for r in group])
+        switched = np.array([_link(r["system"])[1].startswith("NVLink") for r in group])
 
-        def predict(c: Any, size: Any = size, count: Any = count, link: Any = link) -> Any:
-            return all_reduce(size, count, link, c)
+        def predict(c: Any, sent: Any = sent, count: Any = count, per_byte: Any = per_byte) -> Any:
+            return exchange(sent, count, per_byte, c)
 
         for r in group:
             small = r["message_size"] < 1 << 18
@@ -432,7 +438,7 @@ def messages(folder: str) -> list[Suite]:
                     },
                     group,
                 ),
-                np.maximum(2 * (count - 1) / count * size / link, 1e-9),
+                np.maximum(sent * per_byte, 1e-9),
                 scored=switched,
                 aside={"over PCIe, through the host": int((~switched).sum())},
             )

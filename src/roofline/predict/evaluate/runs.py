@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from ...arrays import Table
+from ...bound import Case
 from ...errors import RooflineError
 from ...machine.load import load as load_machine
+from ...model.ffn import Experts
 from ...model.load import load as load_model
 from ...model.model import Model
+from ...parallel import Parallel
 from ...step import Step
 from ..device import Device, device
 from ..fit import Prior
-from ..kernel import loads
+from ..kernel import Plan
 from ..predictor import NODES
-from ..shard import shard, sums
 from ..stack import Piece, Stack
 from .data import MACHINES, Row, Rule, read, sort_out
 from .kernels import by
@@ -84,29 +87,37 @@ def on(name: str) -> Device:
     return device(load_machine(name))
 
 
-@lru_cache(maxsize=256)
-def roof_of(name: str) -> Any:
-    """The datasheet's roof of a machine."""
-    return load_machine(name).roof("datasheet")
+@lru_cache(maxsize=512)
+def case(machine: str, title: str, layout: Parallel, weights: str, kv: str) -> Case | None:
+    """A case of the files, or ``None`` where the model does not divide so."""
+    found = model(title)
+    assert found is not None
+    try:
+        return Case(found, load_machine(machine), weights=weights, kv=kv, parallel=layout)
+    except RooflineError:
+        return None
 
 
-def held_per_token(work: Any) -> float:
+def held_per_token(of: Case) -> float:
     """Bytes of cache that one more token holds, far into a long context."""
-    long = work.total("held", Step.decode(1, 1 << 16)) - work.total("held", Step.decode(1, 1 << 15))
-    return float(long) / (1 << 15)
+    long, short = (of.work.total("held", Step.decode(1, n)) for n in (1 << 16, 1 << 15))
+    return float(long - short) / (1 << 15)
 
 
-def bound(work: Any, step: Step, machine: str, replicas: int = 1) -> Any:
-    """The overlapped bound of one device's share: max(Σ FLOPs/peak, Σ bytes/bandwidth)."""
-    import numpy as np
+def room(of: Case) -> float:
+    """Bytes for the cache on one device, infinite where the memory is unknown."""
+    memory = of.machine.memory
+    return (memory.value * of.usable if memory else float("inf")) - of.work.resident
 
-    roof = roof_of(machine)
-    arithmetic: Any = 0.0
-    traffic: Any = 0.0
-    for k in loads(work, step, replicas).kernels:
-        arithmetic = arithmetic + k.count * k.flops / roof.arithmetic(k.compute)[1].value
-        traffic = traffic + k.count * k.stored / roof.bandwidth.value
-    return np.maximum(arithmetic, traffic)
+
+def bound(of: Case, step: Step) -> Any:
+    """The overlapped bound of steps."""
+    return Table(of).bounds(step).overlapped_s
+
+
+def plan(of: Case) -> Plan:
+    """One device's share, ready to be loaded."""
+    return Plan(of.work, of.wiring, of.parallel.dp)
 
 
 def only(*names: str, **spreads: float) -> dict[str, Prior]:
@@ -189,7 +200,18 @@ FIXED_RULES = [
         "no such machine in the catalogue",
         lambda r: r["hardware"] not in FIXED_MACHINES,
     ),
+    Rule(
+        "a split that does not divide the model",
+        "its heads or widths do not divide by the devices",
+        lambda r: _fixed_case(r) is None,
+    ),
 ]
+
+
+def _fixed_case(row: Row) -> Case | None:
+    layout = Parallel(tp=int(row["n_gpu"]))
+    weights, kv = _formats(row["kv_cache_dtype"] or "fp16")
+    return case(FIXED_MACHINES[row["hardware"]], row["model"], layout, weights, kv)
 
 
 def _floor_of(row: Row) -> float:
@@ -197,10 +219,11 @@ def _floor_of(row: Row) -> float:
     name = FIXED_MACHINES.get(row["hardware"])
     if found is None or name is None:
         return 0.0
-    tp = int(row["n_gpu"])
-    work = shard(found, tp).work("fp16", "fp16")
+    of = case(name, row["model"], Parallel(tp=int(row["n_gpu"])), "fp16", "fp16")
+    if of is None:
+        return 0.0
     step = Step.decode(int(row["batch"]), int(1.5 * row["io_len"]))
-    return float(row["io_len"] * bound(work, step, name))
+    return float(row["io_len"] * of.bound(step).overlapped_s)
 
 
 def fixed(folder: str) -> list[Suite]:
@@ -243,41 +266,37 @@ def _fixed(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
 
     pieces: list[Piece] = []
     times: list[Any] = []
-    limit = np.zeros(len(group))
-    room = np.zeros(len(group))
+    limit, fits = np.zeros(len(group)), np.zeros(len(group))
+    split = False
     for i, row in enumerate(group):
         row["at"] = i
     keys = ("machine", "model", "n_gpu", "formats")
-    for (machine, title, n, formats), rows in by(group, *keys).items():
-        tp, found = int(n), model(title)
-        assert found is not None
-        weights, kv = _formats(formats)
-        work = shard(found, tp).work(weights, kv)
+    for (machine, _, n, _), rows in by(group, *keys).items():
+        of = _fixed_case(rows[0])
+        assert of is not None
         at = np.array([r["at"] for r in rows])
         batch = np.array([int(r["batch"]) for r in rows])
         length = np.array([int(r["io_len"]) for r in rows])
-        dev = on(machine)
-        free = (dev.memory or np.inf) * 0.9 - work.resident
-        room[at] = free / np.maximum(batch * 2 * length * held_per_token(work), 1.0)
-        count = sums(found) if tp > 1 else 0
+        dev, load = on(machine), plan(of)
+        fits[at] = room(of) / np.maximum(batch * 2 * length * held_per_token(of), 1.0)
+        split = split or n > 1
         steps = [(Step.prefill(batch, length), np.ones(len(rows)))]
         for node, weight in NODES:
             context = (length * (1 + node)).astype(int)
             steps.append((Step.decode(batch, context), weight * (length - 1)))
         for step, often in steps:
-            pieces.append(Piece(at, loads(work, step), dev, tp, count, dev.labels))
+            pieces.append(Piece(at, load(step), dev, dev.labels))
             times.append(often)
-            limit[at] += often * bound(work, step, machine)
+            limit[at] += often * bound(of, step)
     predict = _Sum(pieces, times, len(group))
     experts = any("experts" in {k.kind for k in p.loads.kernels} for p in pieces)
-    split = any(p.devices > 1 for p in pieces)
     priors = only("decode.compute", "prefill.compute", "layer.floor", "step.floor")
     priors |= only("step.sequence", "linear.bandwidth")
     if experts:
         priors |= only("experts.floor", "experts.passes", "experts.bandwidth", "experts.compute")
     if split:
         priors |= only("collective.floor")
-    fits = room > 1.15
+    whole = fits > 1.15
     return Suite(
         name,
         group,
@@ -286,8 +305,8 @@ def _fixed(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
         {**BASE, "decode.compute": 0.03},
         priors,
         limit,
-        aside={**aside, "cache does not fit: sequences run in turns": int((~fits).sum())},
-        scored=fits,
+        aside={**aside, "cache does not fit: sequences run in turns": int((~whole).sum())},
+        scored=whole,
     )
 
 
@@ -364,10 +383,46 @@ SERVED_RULES = [
         "at once than the client sent, and the file does not say how many",
         lambda r: r["silicon_ttft_ms"] > r["osl"] * r["silicon_tpot_ms"],
     ),
+    Rule(
+        "a split that does not divide the model",
+        "its heads, widths or experts do not divide by the devices",
+        lambda r: _served_case(r) is None,
+    ),
 ]
+
+WORKSPACE = 2e9
+"""Bytes that a server keeps for activations and graphs beside weights and cache."""
+
+
+def _layout(row: Row) -> tuple[int, int]:
+    """Attention replicas, and shares of the experts."""
+    n = _devices(row)
+    replicas = n if (row["attention_dp_size"] or 1) > 1 else 1
+    shares = int(row["moe_ep_size"] or 1)
+    if replicas > 1 or shares > n:
+        shares = n
+    return replicas, shares
+
+
+def _served_case(row: Row) -> Case | None:
+    replicas, shares = _layout(row)
+    tp = _devices(row) // replicas
+    dense = model(row["model_path"])
+    has_experts = dense is not None and any(
+        isinstance(p, Experts) for layer in dense.layers for p in layer.parts
+    )
+    layout = Parallel(tp=tp, dp=replicas, ep=shares if has_experts else 1)
+    return case(MACHINES[row["system"]], row["model_path"], layout, *_served_formats(row))
 
 
 def _served_formats(row: Row) -> tuple[str, str]:
+    if "formats" not in row:  # "precision" is renamed later on
+        row["formats"] = _as_stated(row)
+    weights, kv = row["formats"]
+    return weights, kv
+
+
+def _as_stated(row: Row) -> tuple[str, str]:
     name, precision = row["model_path"], row["precision"]
     if precision == "fp4":
         return ("mxfp4" if "gpt-oss" in name else "nvfp4"), "fp8"
@@ -386,7 +441,7 @@ def served(folder: str) -> list[Suite]:
     merged: dict[Any, Row] = {}
     for row in rows:
         row["devices"] = _devices(row)
-        row["replicas"] = row["devices"] if (row["attention_dp_size"] or 1) > 1 else 1
+        row["replicas"], row["shares"] = _layout(row)
         weights, kv = _served_formats(row)
         row.update(
             machine=MACHINES[row["system"]],
@@ -398,7 +453,7 @@ def served(folder: str) -> list[Suite]:
             regime=f"{int(row['isl'])} in, {int(row['osl'])} out",
         )
         keys = ("engine", "machine", "model", "precision", "isl", "osl", "batch", "devices")
-        merged.setdefault((*(row[k] for k in keys), row["replicas"], row["moe_ep_size"]), row)
+        merged.setdefault((*(row[k] for k in keys), row["replicas"], row["shares"]), row)
     suites = []
     for (engine,), group in by(merged.values(), "engine").items():
         suites.append(_served(f"served TPOT {engine}", group, aside))
@@ -410,38 +465,34 @@ def _served(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
 
     size = len(group)
     decode, mixed = [], []
-    running, output, limit = np.zeros(size), np.zeros(size), np.zeros(size)
+    others, limit = np.zeros(size), np.zeros(size)
     for i, row in enumerate(group):
         row["at"] = i
-    keys = ("machine", "model", "precision", "kv", "devices", "replicas")
-    for (machine, title, weights, kv, n, dp), rows in by(group, *keys).items():
-        found = model(title)
-        assert found is not None
-        share = shard(found, n // dp, n)
-        work = share.work(weights, kv)
-        dev = on(machine)
+    keys = ("machine", "model", "precision", "kv", "devices", "replicas", "shares")
+    for (machine, *_), rows in by(group, *keys).items():
+        of = _served_case(rows[0])
+        assert of is not None
+        dp = of.parallel.dp
+        dev, load = on(machine), plan(of)
         at = np.array([r["at"] for r in rows])
         isl = np.array([int(r["isl"]) for r in rows])
         osl = np.array([int(r["osl"]) for r in rows])
-        each = np.array([r["batch"] for r in rows]) / dp
-        free = (dev.memory or np.inf) * 0.9 - work.resident - 2e9
-        places = np.maximum(free / (held_per_token(work) * (isl + 0.6 * osl)), 1)
-        batch = np.maximum(np.rint(np.minimum(each, places)), 1).astype(int)
-        running[at], output[at] = np.minimum(each, places), osl
+        asked = np.array([r["batch"] for r in rows])
+        each = held_per_token(of) * (isl + 0.6 * osl)
+        places = np.maximum((room(of) - WORKSPACE) / each, 1) * dp
+        batch = np.maximum(np.rint(np.minimum(asked, places)), 1).astype(int)
+        prompts = np.minimum(batch, dp)
+        others[at] = (batch - prompts) / prompts / osl
         step = Step.decode(batch, isl + osl // 2)
-        both = Step.mixed(step, Step.prefill(np.ones_like(isl), isl))
-        count = sums(found) if n > 1 else 0
-        decode.append(Piece(at, loads(work, step, dp), dev, n, count, dev.labels))
-        mixed.append(Piece(at, loads(work, both, dp), dev, n, count, dev.labels))
-        b = bound(work, step, machine, dp)
-        limit[at] = b + np.maximum(running[at] - 1, 0) / osl * np.maximum(
-            bound(work, both, machine, dp) - b, 0
-        )
+        both = Step.mixed(step, Step.prefill(prompts, isl))
+        decode.append(Piece(at, load(step), dev, dev.labels))
+        mixed.append(Piece(at, load(both), dev, dev.labels))
+        b = bound(of, step)
+        limit[at] = b + others[at] * np.maximum(bound(of, both) - b, 0)
     alone, together = Stack(decode, size), Stack(mixed, size)
 
     def predict(c: Mapping[str, float]) -> Any:
         t = alone(c)
-        others = np.maximum(running - 1, 0) / output
         return t + others * c["interleave"] * np.maximum(together(c) - t, 0)
 
     priors = only(
@@ -490,6 +541,7 @@ _NAMES = {
     "RTX PRO 6000 Blackwell": "rtx-pro-6000",
     "Radeon AI PRO R9700": "radeon-ai-pro-r9700",
 }
+ALONE = Parallel()
 _APPLE = re.compile(r"(?:apple )?(m\d)\s*(pro|max|ultra)?\s*(\d+)", re.IGNORECASE)
 
 
@@ -560,15 +612,14 @@ def _llamacpp(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
     for (machine, title, quant, test, age), rows in by(
         group, "machine", "model", "precision", "test", "regime"
     ).items():
-        found = model(title)
-        assert found is not None
-        work = found.work({"f16": "fp16"}.get(quant, quant), "fp16")
+        of = case(machine, title, ALONE, {"f16": "fp16"}.get(quant, quant), "fp16")
+        assert of is not None
         at = np.array([r["at"] for r in rows])
         ones = np.ones(len(rows), int)
         step = Step.decode(ones, int(test[2:]) // 2 * ones)
         dev = on(machine)
-        pieces.append(Piece(at, loads(work, step), dev, labels=(f"build-{age}", *dev.labels)))
-        limit[at] = bound(work, step, machine)
+        pieces.append(Piece(at, plan(of)(step), dev, (f"build-{age}", *dev.labels)))
+        limit[at] = bound(of, step)
     priors = only("linear.bandwidth", "linear.floor", "layer.floor")
     fixed = {**LLAMACPP}
     for key in priors:
