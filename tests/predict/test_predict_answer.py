@@ -7,8 +7,9 @@ import json
 import pytest
 
 from roofline.cli import main
-from roofline.errors import InputError, UnsupportedError
-from roofline.predict import Split, predict
+from roofline.errors import InputError, RooflineError
+from roofline.parallel import Parallel
+from roofline.predict import predict
 from roofline.predict.prediction import Prediction
 from roofline.predict.similar import FAR
 from roofline.step import Step
@@ -59,7 +60,9 @@ def test_a_stranger_gets_a_wider_interval() -> None:
         t = p.times["step"]
         return t.high / t.low
 
-    known = predict("llama-3.1-70b", "h100-sxm", tp=4, weights="fp8", kv="fp8", batch=16)
+    known = predict(
+        "llama-3.1-70b", "h100-sxm", parallel=Parallel(tp=4), weights="fp8", kv="fp8", batch=16
+    )
     other_model = predict("llama-3.1-8b", "h100-sxm", weights="fp8", kv="fp8", batch=16)
     other_both = predict("llama-3.1-8b", "h200-sxm", weights="fp8", kv="fp8", batch=16)
     no_data = predict("llama-3.1-8b", "h100-sxm", engine="torch")
@@ -73,23 +76,10 @@ def test_a_stranger_gets_a_wider_interval() -> None:
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(InputError, match="does not fit"):
         predict("llama-3.1-405b", "rtx-3060-12gb", batch=1, prompt=128, output=128)
-    with pytest.raises(InputError, match="do not split over 3"):
-        ask(tp=3)
-    with pytest.raises(InputError, match="at least 1"):
-        ask(tp=0)
-    with pytest.raises(UnsupportedError, match="no link"):
-        predict("llama-3.1-8b", "rtx-4000-ada", tp=2) if not _linked("rtx-4000-ada") else _none()
-    assert Split(2, 4).devices == 8
-
-
-def _linked(name: str) -> bool:
-    from roofline.machine import load
-
-    return bool(load(name).links)
-
-
-def _none() -> None:
-    raise UnsupportedError("no link between these devices is known")
+    with pytest.raises(InputError, match="3"):
+        ask(parallel=Parallel(tp=3))
+    with pytest.raises(RooflineError, match="link"):
+        predict("llama-3.1-8b", "arc-b580", parallel=Parallel(tp=16), weights="int4")
 
 
 ARGUMENTS = [

@@ -9,35 +9,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roofline.bound import Case
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
-from roofline.predict import Predictor, Split, load_profile
-from roofline.predict.collective import all_reduce
-from roofline.predict.kernel import loads, smooth_max, with_floor
-from roofline.predict.prediction import roof
+from roofline.parallel import Parallel
+from roofline.predict import Predictor, load_profile
+from roofline.predict.collective import exchange
+from roofline.predict.kernel import Plan, smooth_max, with_floor
 from roofline.predict.profile import names
 from roofline.predict.steptime import NAMES
 from roofline.step import Step
 
 positive = st.floats(1e-9, 1e3)
 CASES = [
-    ("llama-3.1-8b", "h100-sxm", {}, Split()),
-    ("llama-3.1-70b", "a100-80gb-sxm", {}, Split(4)),
-    ("mixtral-8x7b", "mi300x", {}, Split(2)),
-    ("qwen3-30b-a3b", "l40s", {"weights": "fp8"}, Split()),
-    ("deepseek-v3", "b200", {"weights": "nvfp4", "kv": "fp8"}, Split(8)),
-    ("deepseek-v3", "b200", {"weights": "fp8"}, Split(1, 8)),
-    ("gpt-oss-20b", "rtx-5090", {"weights": "mxfp4"}, Split()),
-    ("llama-2-7b", "m2-max-38c", {"weights": "q4_0", "kv": "fp16"}, Split()),
-    ("gemma-2-9b", "max-1550", {}, Split()),
+    ("llama-3.1-8b", "h100-sxm", {}, Parallel()),
+    ("llama-3.1-70b", "a100-80gb-sxm", {}, Parallel(tp=4)),
+    ("mixtral-8x7b", "mi300x", {}, Parallel(tp=2)),
+    ("qwen3-30b-a3b", "l40s", {"weights": "fp8"}, Parallel()),
+    ("deepseek-v3", "b200", {"weights": "nvfp4", "kv": "fp8"}, Parallel(tp=8)),
+    ("deepseek-v3", "b200", {"weights": "fp8"}, Parallel(dp=8, ep=8)),
+    ("gpt-oss-20b", "rtx-5090", {"weights": "mxfp4"}, Parallel()),
+    ("llama-2-7b", "m2-max-38c", {"weights": "q4_0", "kv": "fp16"}, Parallel()),
+    ("gemma-2-9b", "max-1550", {}, Parallel()),
 ]
 
 
 def predictor(case: int, engine: str = "vllm") -> Predictor:
-    model, machine, formats, split = CASES[case]
-    return Predictor(
-        load_model(model), load_machine(machine), load_profile(engine), split, **formats
-    )
+    model, machine, formats, layout = CASES[case]
+    on = Case(load_model(model), load_machine(machine), parallel=layout, **formats)
+    return Predictor(on, load_profile(engine))
 
 
 PREDICTORS = {(i, e): predictor(i, e) for i in range(len(CASES)) for e in names()}
@@ -90,7 +90,7 @@ def test_no_prediction_is_faster_than_the_roof(
 ) -> None:
     p = PREDICTORS[which]
     step = Step.decode(batch, tokens) if decode else Step.prefill(min(batch, 16), tokens)
-    assert p.step(step).total >= roof(p, step) * (1 - 1e-9)
+    assert p.step(step).total >= p.roof(step) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
@@ -112,26 +112,39 @@ def test_the_parts_of_a_mixed_step_share_the_weights() -> None:
     assert p.step(decode).total < both < p.step(decode).total + p.step(prefill).total
 
 
-def test_sharding_divides_what_can_be_divided() -> None:
-    whole, half = predictor(1), None
+def test_a_plan_holds_a_share_of_the_weights() -> None:
     model, machine, formats, _ = CASES[1]
-    half = Predictor(
-        load_model(model), load_machine(machine), load_profile("vllm"), Split(8), **formats
-    )
     step = Step.decode(8, 2048)
 
-    def stored(p: Predictor) -> float:
-        return sum(k.count * k.stored for k in loads(p.work, step).kernels)
+    def stored(tp: int) -> float:
+        layout = Parallel(tp=tp)
+        on = Case(load_model(model), load_machine(machine), parallel=layout, **formats)
+        found = Plan(on.work, on.wiring)(step)
+        assert bool(found.talk) == (tp > 1)
+        return float(sum(k.count * k.stored for k in found.kernels))
 
-    assert math.isclose(stored(whole), 2 * stored(half), rel_tol=0.01)
+    assert math.isclose(stored(2), 4 * stored(8), rel_tol=0.01)
+
+
+def test_stages_take_the_longer_of_the_way_and_the_busiest() -> None:
+    def at(pp: int) -> Predictor:
+        on = Case(
+            load_model("llama-3.1-70b"), load_machine("h100-sxm"), parallel=Parallel(tp=4, pp=pp)
+        )
+        return Predictor(on, load_profile("vllm"))
+
+    step = Step.decode(64, 2048)
+    whole, staged = at(1).step(step).total, at(2).step(step).total
+    assert 0.8 * whole < staged < 2 * whole
+    assert staged >= at(2).roof(step)
 
 
 @given(st.floats(1, 1e9), st.integers(2, 64), st.floats(1, 1e9))
 def test_messages_grow_with_size(size: float, devices: int, more: float) -> None:
     c = {"collective.floor": 5e-6, "collective.bandwidth": 0.7}
-    ring = all_reduce(size, devices, 4.5e11, c)
-    assert all_reduce(size + more, devices, 4.5e11, c) > ring
+    ring = exchange(size, devices, 1 / 4.5e11, c)
+    assert exchange(size + more, devices, 1 / 4.5e11, c) > ring
     once = {**c, "collective.once": 4e-6}
-    assert all_reduce(size, devices, 4.5e11, once) <= ring
-    several = all_reduce(np.array([size, size]), np.array([devices, 2 * devices]), 4.5e11, once)
-    assert math.isclose(several[0], all_reduce(size, devices, 4.5e11, once), rel_tol=1e-12)
+    assert exchange(size, devices, 1 / 4.5e11, once) <= ring
+    several = exchange(np.array([size, size]), np.array([devices, 2 * devices]), 1 / 4.5e11, once)
+    assert math.isclose(several[0], exchange(size, devices, 1 / 4.5e11, once), rel_tol=1e-12)

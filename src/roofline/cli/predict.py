@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from ..predict import Prediction, Predictor
 
 
+LAYOUT = {
+    "tp": "tensor parallel: heads and matrices divided by N",
+    "pp": "pipeline parallel: layers divided into N stages",
+    "dp": "attention data parallel: sequences divided over N replicas",
+    "ep": "expert parallel: experts divided into N shares (over tp × dp)",
+}
+
+
 def add(p: argparse.ArgumentParser) -> None:
     """The verb's options."""
     options.add_model(p)
@@ -26,13 +34,6 @@ def add(p: argparse.ArgumentParser) -> None:
         help="vllm, trtllm, sglang, llamacpp, torch, vllm-2024, trtllm-2024, or a profile that "
         "'roofline calibrate' wrote (default vllm)",
     )
-    g.add_argument("--tp", metavar="N", default="1", help="devices that share each layer")
-    g.add_argument(
-        "--dp",
-        metavar="N",
-        default="1",
-        help="replicas of the attention; experts are divided over all devices",
-    )
     g.add_argument(
         "--output",
         metavar="N",
@@ -43,6 +44,9 @@ def add(p: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests in flight at a server, each of --prompt and --output tokens",
     )
+    d = p.add_argument_group("several devices")
+    for name, text in LAYOUT.items():
+        d.add_argument(f"--{name}", metavar="N", default="1", help=text)
     options.add_formats(p)
     o = p.add_argument_group("answer")
     o.add_argument("--why", action="store_true", help="the formula, and each coefficient's source")
@@ -51,9 +55,8 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict a step, a batch of requests or a served workload."""
-    from ..machine.load import load as load_machine
-    from ..model.load import load as load_model
-    from ..predict import Predictor, Split, load_profile
+    from ..parallel import Parallel
+    from ..predict import Predictor, load_profile
 
     words = options.words(args)
     if args.ceilings:
@@ -61,14 +64,9 @@ def run(args: argparse.Namespace) -> int:
             "--ceilings has no meaning here: prediction starts from the datasheet, and from the "
             "measured matrix product where the machine has one"
         )
-    formats = options.formats(args)
-    at = Predictor(
-        load_model(args.model),
-        load_machine(args.on),
-        load_profile(args.engine),
-        Split(parse_count(args.tp, "--tp"), parse_count(args.dp, "--dp")),
-        **formats,
-    )
+    layout = Parallel(**{n: parse_count(getattr(args, n), f"--{n}") for n in LAYOUT})
+    case = options.case(args)
+    at = Predictor(case.using(parallel=layout), load_profile(args.engine))
     found = _ask(args, at)
     if args.json:
         import json

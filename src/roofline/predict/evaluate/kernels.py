@@ -86,7 +86,8 @@ def piece(
     at: Any, name: str, kind: str, compute: str, *, numbers: Any, queries: Any = 1.0
 ) -> Piece:
     """Rows of one machine as one kernel each; ``numbers`` are FLOPs, stored, moved, inputs."""
-    load = Load(kind, 1, compute, *numbers, queries)
+    flops, stored, moved, inputs = numbers
+    load = Load(kind, 1, compute, flops, stored, moved, inputs, queries)
     found, _ = on(name)
     zero = 0.0 * numbers[0]
     return Piece(at, Loads((load,), (), zero, zero), found, found.labels)
