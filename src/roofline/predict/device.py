@@ -98,6 +98,8 @@ def device(machine: Machine) -> Device:
     known = next((p for p in ("bf16", "fp16", "fp32") if p in measured and p in sheet), None)
     if known:
         scale = measured[known].value / sheet[known].value
+    elif not sheet:
+        scale = 1.0
     peaks = {p: f.value * scale for p, f in sheet.items()}
     peaks.update({p: f.value for p, f in measured.items()})
     memory = machine.memory_type.lower()
@@ -110,7 +112,7 @@ def device(machine: Machine) -> Device:
         kind,
         roof.bandwidth.value,
         peaks,
-        known is not None,
+        bool(measured),
         scale,
         machine.memory.value if machine.memory else None,
         tuple(x for x in (group, f"{vendor}-{kind}", vendor) if x),

@@ -138,7 +138,7 @@ def why(p: Prediction, words: Words, *, columns: int = 100) -> str:
 
     out = [*wrap(words("predict.why.formula"), columns), ""]
     head = [words(f"predict.why.{k}") for k in ("name", "value", "from", "source")]
-    rows = [(n, _number(n, v), o, s) for n, v, o, s in p.predictor.origins()]
+    rows = [(n, number(n, v), o, s) for n, v, o, s in p.predictor.origins()]
     out.append(table.render(head, rows))
     device: Any = p.predictor.device
     key = "predict.why.peak.measured" if device.measured else "predict.why.peak.guessed"
@@ -146,6 +146,7 @@ def why(p: Prediction, words: Words, *, columns: int = 100) -> str:
     return "\n".join(out)
 
 
-def _number(name: str, value: float) -> str:
+def number(name: str, value: float) -> str:
+    """A coefficient: seconds, or a plain number."""
     is_time = name.endswith(("floor", "sequence", "once"))
     return seconds(value) if is_time else digits(value)

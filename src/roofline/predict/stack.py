@@ -36,6 +36,7 @@ class Stack:
     """Pieces laid end to end; call it with coefficients to get seconds per row."""
 
     def __init__(self, pieces: list[Piece], size: int) -> None:
+        """Lay out pieces for ``size`` rows; a row is in at most one of them."""
         self.size = size
         alike: dict[Any, list[Piece]] = {}
         for piece in pieces:
@@ -53,6 +54,36 @@ class Stack:
         for rows, loads, device, labels in self._blocks:
             out[rows] = step_time(loads, Paces(device, chosen(c, labels))).total
         return out
+
+
+class Total:
+    """Several steps per row, each so many times; call it like a :class:`Stack`."""
+
+    def __init__(self, pieces: list[Piece], times: list[Any], size: int) -> None:
+        """Lay out pieces; ``times[i]`` says how often the steps of ``pieces[i]`` run."""
+        self._times = {id(p): t for p, t in zip(pieces, times, strict=True)}
+        turns: list[tuple[list[Piece], set[int]]] = []
+        for piece in pieces:
+            rows = set(piece.rows.tolist())
+            free = next((turn for turn in turns if not rows & turn[1]), None)
+            if free is None:
+                free = ([], set())
+                turns.append(free)
+            free[0].append(piece)
+            free[1].update(rows)
+        self._stacks = [(Stack(turn, size), self._often(turn, size)) for turn, _ in turns]
+
+    def _often(self, turn: list[Piece], size: int) -> Any:
+        import numpy as np
+
+        out = np.zeros(size)
+        for piece in turn:
+            out[piece.rows] = self._times[id(piece)]
+        return out
+
+    def __call__(self, c: Mapping[str, float]) -> Any:
+        """Seconds per row, all steps together."""
+        return sum(often * stack(c) for stack, often in self._stacks)
 
 
 def chosen(c: Mapping[str, float], labels: tuple[str, ...]) -> dict[str, float]:

@@ -56,24 +56,12 @@ def scores(suite: Suite, predicted: Any) -> list[float]:
     return [float(x) for x in np.log(suite.measured[kept] / predicted[kept])]
 
 
-def folds(suite: Suite, count: int = 5) -> Any:
-    """Predictions of each row from a fit without a fifth of the rows."""
-    import numpy as np
-
-    out = np.empty(len(suite.rows))
-    fold = np.arange(len(suite.rows)) * 7919 % count
-    for i in range(count):
-        mask = (fold != i) & suite.scored
-        out[fold == i] = suite.predict(suite.coefficients(mask.astype(float)))[fold == i]
-    return out
-
-
 def residuals(suites: Iterable[Suite]) -> dict[str, Any]:
     """For each likeness, the interval of scores that left-out rows fell into."""
     pools: dict[str, list[float]] = {"seen": [], "machine": [], "model": []}
     groups = {"machine": 0, "model": 0}
     for suite in suites:
-        pools["seen"] += scores(suite, folds(suite))
+        pools["seen"] += scores(suite, suite.folds())
         for by in groups:
             pools[by] += scores(suite, suite.left_out(by))
             groups[by] += len(set(suite.column(by)))

@@ -20,7 +20,7 @@ from ..device import Device, device
 from ..fit import Prior
 from ..kernel import Plan
 from ..predictor import NODES
-from ..stack import Piece, Stack
+from ..stack import Piece, Stack, Total
 from .data import MACHINES, Row, Rule, read, sort_out
 from .kernels import by
 from .suite import Suite
@@ -244,6 +244,7 @@ def fixed(folder: str) -> list[Suite]:
         row.update(
             machine=FIXED_MACHINES[row["hardware"]],
             precision=row["formats"],
+            batch=int(row["batch"]),
             regime=f"length {int(row['io_len'])}",
             vendor=on(FIXED_MACHINES[row["hardware"]]).vendor,
         )
@@ -288,7 +289,7 @@ def _fixed(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
             pieces.append(Piece(at, load(step), dev, dev.labels))
             times.append(often)
             limit[at] += often * bound(of, step)
-    predict = _Sum(pieces, times, len(group))
+    predict = Total(pieces, times, len(group))
     experts = any("experts" in {k.kind for k in p.loads.kernels} for p in pieces)
     priors = only("decode.compute", "prefill.compute", "layer.floor", "step.floor")
     priors |= only("step.sequence", "linear.bandwidth")
@@ -308,34 +309,6 @@ def _fixed(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
         aside={**aside, "cache does not fit: sequences run in turns": int((~whole).sum())},
         scored=whole,
     )
-
-
-class _Sum:
-    """Several steps per row, each so many times."""
-
-    def __init__(self, pieces: list[Piece], times: list[Any], size: int) -> None:
-        self._times = {id(p): t for p, t in zip(pieces, times, strict=True)}
-        turns: list[tuple[list[Piece], set[int]]] = []
-        for piece in pieces:
-            rows = set(piece.rows.tolist())
-            free = next((turn for turn in turns if not rows & turn[1]), None)
-            if free is None:
-                free = ([], set())
-                turns.append(free)
-            free[0].append(piece)
-            free[1].update(rows)
-        self._stacks = [(Stack(turn, size), self._often(turn, size)) for turn, _ in turns]
-
-    def _often(self, turn: list[Piece], size: int) -> Any:
-        import numpy as np
-
-        out = np.zeros(size)
-        for piece in turn:
-            out[piece.rows] = self._times[id(piece)]
-        return out
-
-    def __call__(self, c: Mapping[str, float]) -> Any:
-        return sum(often * stack(c) for stack, often in self._stacks)
 
 
 # ---------------------------------------------------------------- served workloads
@@ -591,6 +564,7 @@ def llamacpp(folder: str) -> list[Suite]:
             machine=dev.id,
             engine="llamacpp",
             precision=row["quant"].lower(),
+            batch=int(row["batch"]),
             regime="2024" if old else "2025",
             back_end=f"{row['backend']} {dev.memory_class}"
             if row["backend"] == "CUDA"

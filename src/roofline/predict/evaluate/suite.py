@@ -63,7 +63,22 @@ class Suite:
         if len(set(groups)) < 2:
             return out
         for _, others, own in leave_out(groups):
-            out[own] = self.predict(self.coefficients(others.astype(float)))[own]
+            if not (own & self.scored).any():
+                continue
+            mask = (others & self.scored).astype(float)
+            if mask.any():
+                out[own] = self.predict(self.coefficients(mask))[own]
+        return out
+
+    def folds(self, count: int = 5) -> Any:
+        """Predictions for each row from a fit without a fifth of the rows."""
+        import numpy as np
+
+        out = np.empty(len(self.rows))
+        fold = np.arange(len(self.rows)) * 7919 % count
+        for i in range(count):
+            mask = (fold != i) & self.scored
+            out[fold == i] = self.predict(self.coefficients(mask.astype(float)))[fold == i]
         return out
 
     def constant(self, by: str | None = None) -> Any:

@@ -1,0 +1,128 @@
+"""``roofline calibrate FILE…``: a personal profile from your own measurements."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from ..units import parse_count
+from . import options
+
+if TYPE_CHECKING:
+    from ..predict.calibrate import Calibration, Point
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="points that 'roofline bench' wrote, or results that 'roofline place' reads",
+    )
+    p.add_argument(
+        "--engine",
+        metavar="ENGINE",
+        default="vllm",
+        help="the public profile to start from (default vllm)",
+    )
+    p.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        default="profile.json",
+        dest="output_file",
+        help="where to write the profile (default profile.json)",
+    )
+    g = p.add_argument_group("what a file does not say")
+    g.add_argument("--model", metavar="MODEL", help="a name, a config.json or its folder")
+    g.add_argument("--on", metavar="MACHINE", help="a name, a machine file, or 'here'")
+    g.add_argument("--weights", metavar="FORMAT", help="bf16, fp8, int4, q4_k_m, 4.85bits …")
+    g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
+    g.add_argument("--batch", metavar="N", help="sequences that ran together")
+    g.add_argument("--prompt", metavar="N", help="prompt tokens of a sequence")
+    g.add_argument("--output", metavar="N", help="generated tokens of a sequence")
+    options.add_output(p)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit and save."""
+    from ..predict import load_profile
+    from ..predict.calibrate import calibrate
+    from ..predict.profile import save
+
+    words = options.words(args)
+    base = load_profile(args.engine)
+    points, skipped = _points(args, base)
+    name = os.path.splitext(os.path.basename(args.output_file))[0] or "mine"
+    found = calibrate(points, base, name)
+    try:
+        save(found.profile, args.output_file)
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"{args.output_file}: cannot be written: {why}") from None
+    if args.json:
+        import json
+
+        print(json.dumps(_json(found, args.output_file), ensure_ascii=False, indent=2))
+        return 0
+    print(_text(found, args.output_file, skipped, words))
+    return 0
+
+
+def _points(args: argparse.Namespace, base: object) -> tuple[list[Point], int]:
+    from ..engines import importers
+    from ..place.resolve import Resolver
+    from ..points import Point as Measured
+    from ..predict.calibrate import point
+
+    count = {
+        n: parse_count(text, f"--{n}")
+        for n in ("batch", "prompt", "output")
+        if (text := getattr(args, n)) is not None
+    }
+    resolver = Resolver(model=args.model, weights=args.weights, kv=args.kv, machine=args.on)
+    found, skipped = [], 0
+    for path in args.files:
+        for item in importers.read(path):
+            measured = item if isinstance(item, Measured) else item.with_answers(**count).point()
+            one = point(*resolver.case(measured), base)  # type: ignore[arg-type]
+            if one is None:
+                skipped += 1
+            else:
+                found.append(one)
+    return found, skipped
+
+
+def _json(found: Calibration, path: str) -> dict[str, object]:
+    return {
+        "schema": "roofline.calibration/1",
+        "file": path,
+        "points": found.points,
+        "median_error_before": found.before,
+        "median_error_left_out": found.after,
+        "moved": {n: {"public": a, "own": b} for n, (a, b) in found.moved.items()},
+    }
+
+
+def _text(found: Calibration, path: str, skipped: int, words: object) -> str:
+    from .. import table
+    from ..predict.say import number
+    from ..units import percent
+    from ..words import Words
+
+    assert isinstance(words, Words)
+    key = "calibrate.done" if found.after is not None else "calibrate.few"
+    after = percent(found.after) if found.after is not None else ""
+    lines = [words(key, points=found.points, before=percent(found.before), after=after)]
+    if skipped:
+        lines.append(words("calibrate.skipped", count=skipped))
+    if found.moved:
+        head = [words(f"calibrate.{k}") for k in ("name", "public", "own")]
+        rows = [(n, number(n, a), number(n, b)) for n, (a, b) in sorted(found.moved.items())]
+        lines += ["", table.render(head, rows)]
+    else:
+        lines.append(words("calibrate.same"))
+    return "\n".join([*lines, "", words("calibrate.saved", path=path)])

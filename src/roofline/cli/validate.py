@@ -1,0 +1,92 @@
+"""``roofline validate [DATA]``: the evaluation of the prediction, rerun."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from . import options
+
+if TYPE_CHECKING:
+    from ..predict.evaluate.score import Score
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    p.add_argument(
+        "data",
+        metavar="FOLDER",
+        help="a folder of measurements: gemm, generation_attention, context_attention, moe, "
+        "collectives, llm_inference_bench, served, llamacpp, splitwise, vidur_mlp_ops "
+        "(.csv or .csv.gz, those that are there)",
+    )
+    p.add_argument(
+        "--only",
+        metavar="KIND,…",
+        help="gemm, attention, context, experts, messages, fixed, served, llamacpp, splitwise, "
+        "vidur (default: all)",
+    )
+    p.add_argument(
+        "--as-shipped",
+        action="store_true",
+        help="only score the package's coefficients on these rows; fit nothing",
+    )
+    g = p.add_argument_group("answer")
+    g.add_argument("--markdown", action="store_true", help="tables as Markdown")
+    g.add_argument("--rows", metavar="FILE", help="write measured and predicted of every row (CSV)")
+    options.add_output(g)  # type: ignore[arg-type]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate and print the tables."""
+    from ..predict.evaluate.run import KINDS, evaluate, to_json
+
+    words = options.words(args)
+    kinds = tuple(args.only.split(",")) if args.only else KINDS
+    unknown = [k for k in kinds if k not in KINDS]
+    if unknown:
+        raise InputError(f"no kind '{unknown[0][:40]}' (known: {', '.join(KINDS)})")
+
+    def tell(name: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{name} …", end="", file=sys.stderr, flush=True)
+
+    scores = evaluate(args.data, kinds, fit=not args.as_shipped, tell=tell)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    if args.rows:
+        _write(args.rows, scores)
+    if args.json:
+        import json
+
+        print(json.dumps(to_json(scores), ensure_ascii=False, indent=2))
+        return 0
+    from ..predict.evaluate import report
+
+    print(report.markdown(scores, words) if args.markdown else report.text(scores, words))
+    return 0
+
+
+def _write(path: str, scores: list[Score]) -> None:
+    import csv
+
+    from ..predict.evaluate.report import PREDICTORS
+    from ..predict.evaluate.suite import ATTRIBUTES
+
+    part = f"{path}.part"
+    try:
+        with open(part, "w", encoding="utf-8", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["suite", *ATTRIBUTES, "scored", "measured_s", *PREDICTORS])
+            for s in scores:
+                for i, row in enumerate(s.suite.rows):
+                    found = [s.predictions[p][i] if p in s.predictions else "" for p in PREDICTORS]
+                    name, scored = s.suite.name, bool(s.suite.scored[i])
+                    told = [row[a] for a in ATTRIBUTES]
+                    out.writerow([name, *told, scored, s.suite.measured[i], *found])
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,117 @@
+"""The whole evaluation: every suite that a folder has data for, scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ... import catalogue
+from ...errors import NotFound
+from . import checks, kernels, runs
+from .data import present
+from .score import Score, score
+from .suite import Suite
+
+MAKERS: dict[str, tuple[str, Callable[[str], list[Suite]]]] = {
+    "gemm": ("gemm", kernels.gemm),
+    "attention": ("generation_attention", kernels.attention),
+    "context": ("context_attention", kernels.context),
+    "experts": ("moe", kernels.experts),
+    "messages": ("collectives", kernels.messages),
+    "fixed": ("llm_inference_bench", runs.fixed),
+    "served": ("served", runs.served),
+    "llamacpp": ("llamacpp", runs.llamacpp),
+    "splitwise": ("splitwise", checks.splitwise),
+}
+"""Kinds of suites: the file that each reads, and what makes it."""
+
+KINDS = (*MAKERS, "vidur")
+
+
+def shipped() -> Mapping[str, dict[str, float]]:
+    """The package's coefficients, by suite."""
+    found: dict[str, dict[str, float]] = catalogue.read("predict/profiles/suites.json")["suites"]
+    return found
+
+
+def nearest(name: str, held: Mapping[str, dict[str, float]]) -> dict[str, float] | None:
+    """The coefficients of a suite, or of the one most like it where the package has none."""
+    if name in held:
+        return held[name]
+    words = name.split()
+
+    def shared(other: str) -> tuple[int, int]:
+        theirs = other.split()
+        same = [a for a, b in zip(words, theirs, strict=False) if a == b]
+        return (len(same) if theirs[0] == words[0] else 0), len(set(words) & set(theirs))
+
+    best = max(held, key=shared, default=None)
+    return held[best] if best and shared(best)[0] else None
+
+
+def suites(folder: str, kinds: tuple[str, ...] = KINDS) -> Iterator[Suite]:
+    """The suites that a folder has data for.
+
+    Raises:
+        NotFound: it has none.
+    """
+    some = False
+    for kind in kinds:
+        if kind == "vidur":
+            if present(folder, "vidur_mlp_ops"):
+                some = True
+                yield from checks.vidur(folder, shipped()["gemm bfloat16 VLLM"])
+            continue
+        file, make = MAKERS[kind]
+        if present(folder, file):
+            some = True
+            yield from make(folder)
+    if not some:
+        names = ", ".join(sorted({f"{file}.csv[.gz]" for file, _ in MAKERS.values()}))
+        raise NotFound(f"{folder}: no measurements there (looked for {names})")
+
+
+def evaluate(
+    folder: str,
+    kinds: tuple[str, ...] = KINDS,
+    *,
+    fit: bool = True,
+    tell: Callable[[str], None] = lambda name: None,
+) -> list[Score]:
+    """Every suite scored: with the package's coefficients, and by leaving out if ``fit``."""
+    held = shipped()
+    found = []
+    for suite in suites(folder, kinds):
+        tell(suite.name)
+        known = nearest(suite.name, held) if suite.priors else {}
+        found.append(score(suite, known, fit=fit and bool(suite.priors)))
+    return found
+
+
+def to_json(scores: list[Score]) -> dict[str, Any]:
+    """The scores as data."""
+    return {
+        "schema": "roofline.validation/1",
+        "suites": [
+            {
+                "name": s.suite.name,
+                "rows": int(s.suite.scored.sum()),
+                "aside": s.suite.aside,
+                "above_roof": s.above,
+                "median_error": {p: s.error(p) for p in s.predictions},
+                "coverage": {
+                    by: {"rows": a, "groups": None if math.isnan(b) else b, "width": w}
+                    for by, (a, b, w) in s.coverage.items()
+                },
+                "by": {
+                    a: [
+                        {"value": str(v), "rows": n, "error": e, "left_out": x}
+                        for v, n, e, x in s.by(a)
+                    ]
+                    for a in ("machine", "model", "precision", "batch", "regime")
+                },
+            }
+            for s in scores
+        ],
+    }
