@@ -28,7 +28,7 @@ def value(v, order="<"):
         return struct.pack(order + "If", 6, v)
     if isinstance(v, (str, bytes)):
         return struct.pack(order + "I", 8) + text(v, order)
-    kind = 7 if isinstance(v[0], bool) else 8 if isinstance(v[0], str) else 4
+    kind = {bool: 7, str: 8, float: 6}.get(type(v[0]), 4)
     head = struct.pack(order + "IIQ", 9, kind, len(v))
     body = (value(x, order)[4:] for x in v)
     return head + b"".join(body)

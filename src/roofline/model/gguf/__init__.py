@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...errors import InputError
+from ...errors import UnsupportedError
 from ...files.gguf import Gguf
 from .. import formats
 from ..config import Config
@@ -33,16 +33,20 @@ def model(file: Gguf) -> Model:
     aside = sum(t.size for t in file.tensors) - resident
     if aside:
         notes.append(f"multi-token-prediction layers of {aside / 1e9:.3g} GB set aside")
-    strange = [t for t in rest if t not in tuple(tensors.vectors(rest))]
+    cached = metadata.depth - metadata.integer("attention.shared_kv_layers", 0)
+    strange = [t for t in rest if not tensors.beside(t) and not _unread(t.name, cached)]
     if strange:
-        raise InputError(
-            f"{where}: the tensor '{strange[0].name[:60]}' is none that {metadata.architecture} has"
+        raise UnsupportedError(
+            f"{where}: the tensor '{strange[0].name[:60]}' is none that "
+            f"{metadata.architecture} is known to have"
         )
+    held = sum(t.elements for t in counted if not tensors.constant(t))
     name = file.metadata.get("general.name")
     return found.altered(
         name=name if isinstance(name, str) and name else os.path.basename(where),
-        architecture=found.architecture,
+        architecture=metadata.architecture if metadata.alike else found.architecture,
         scheme=scheme,
+        vectors=found.vectors + held - found.parameters,
         kv=formats.parse("fp16"),
         file=resident,
         notes=tuple(notes),
@@ -54,3 +58,9 @@ def _beyond(name: str, depth: int) -> bool:
     # Layers after the last: for multi-token prediction.
     parts = name.split(".", 2)
     return parts[0] == "blk" and parts[1].isdigit() and int(parts[1][:9]) >= depth
+
+
+def _unread(name: str, cached: int) -> bool:
+    # Keys and values of layers that read an earlier layer's cache (Gemma 3n): there, not used.
+    parts = name.split(".")
+    return parts[0] == "blk" and int(parts[1]) >= cached and parts[2] in ("attn_k", "attn_v")

@@ -1,123 +1,161 @@
-"""llama.cpp's architectures: the ``model_type`` of each, and what its config has besides."""
+"""llama.cpp's architectures: the ``model_type`` of each, and what makes its config."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from .config import Extra, Metadata
-
-
-def kind(name: str) -> Extra:
-    """Says the ``model_type``."""
-    return lambda m: {"model_type": name}
-
-
-def take(**keys: str) -> Extra:
-    """Config keys from metadata keys (dots as double underscores), where they are there."""
-
-    def extra(m: Metadata) -> dict[str, Any]:
-        return {
-            name: m.integer(key.replace("__", "."))
-            for name, key in keys.items()
-            if m.has(key.replace("__", "."))
-        }
-
-    return extra
-
-
-def fixed(**values: Any) -> Extra:
-    """Config keys that conversion does not keep."""
-    return lambda m: values
-
-
-def llama(m: Metadata) -> dict[str, Any]:
-    """Llama and Mistral, or with experts Mixtral."""
-    if not m.integer("expert_count", 0):
-        return {"model_type": "llama", "sliding_window": None}
-    return {
-        "model_type": "mixtral",
-        "sliding_window": None,
-        "num_local_experts": m.integer("expert_count"),
-        "num_experts_per_tok": m.integer("expert_used_count"),
-    }
-
-
-def sliding(m: Metadata) -> dict[str, Any]:
-    """Which layers slide, where the file lists it."""
-    found = m.flags("attention.sliding_window_pattern")
-    if found is None:
-        return {}
-    names = ("full_attention", "sliding_attention")
-    return {"layer_types": [names[slides] for slides in found]}
-
-
-EXPERTS = take(
-    num_experts="expert_count",
-    num_experts_per_tok="expert_used_count",
-    moe_intermediate_size="expert_feed_forward_length",
-    shared_expert_intermediate_size="expert_shared_feed_forward_length",
+from .config import Extra
+from .kinds import (
+    cohere,
+    cohere_moe,
+    delta,
+    experts,
+    falcon,
+    gated,
+    granite_hybrid,
+    granite_moe,
+    indexed,
+    jamba,
+    kind,
+    latent,
+    lfm,
+    llama,
+    mamba2,
+    minicpm3,
+    mpt,
+    no_window,
+    olmo2,
+    routed,
+    shared,
+    sliding,
+    stablelm,
+    starcoder,
+)
+from .mixes import (
+    deci,
+    deepseek4,
+    gemma3n,
+    gemma4,
+    kimi_linear,
+    laguna,
+    llama4,
+    mimo,
+    minimax_m3,
+    nemotron_h,
+    step,
 )
 
-
-def latent(m: Metadata) -> dict[str, Any]:
-    """DeepSeek-V2, V3 and Kimi-K2: widths of latent attention, leading dense layers."""
-    rope = m.integer("rope.dimension_count")
-    mla = m.has("attention.key_length_mla")
-    key = m.integer("attention.key_length_mla" if mla else "attention.key_length")
-    value = m.integer("attention.value_length_mla" if mla else "attention.value_length")
-    return {
-        "model_type": "deepseek_v3",
-        "head_dim": None,
-        "num_key_value_heads": None,
-        "q_lora_rank": m.integer("attention.q_lora_rank", 0) or None,
-        "kv_lora_rank": m.integer("attention.kv_lora_rank"),
-        "qk_rope_head_dim": rope,
-        "qk_nope_head_dim": key - rope,
-        "v_head_dim": value,
-        "n_routed_experts": m.integer("expert_count"),
-        "n_shared_experts": m.integer("expert_shared_count", 0),
-        "num_experts_per_tok": m.integer("expert_used_count"),
-        "moe_intermediate_size": m.integer("expert_feed_forward_length"),
-        "first_k_dense_replace": m.integer("leading_dense_block_count", 0),
-    }
-
-
-def gpt_oss(m: Metadata) -> dict[str, Any]:
-    """gpt-oss: the experts' width is the config's only one."""
-    return {
-        "model_type": "gpt_oss",
-        "intermediate_size": m.integer("expert_feed_forward_length"),
-        "num_local_experts": m.integer("expert_count"),
-        "num_experts_per_tok": m.integer("expert_used_count"),
-        "attention_bias": True,
-    }
-
+_QWEN_MOE = (experts(), gated, no_window)
+_NARROW = experts("num_experts", "intermediate_size")
+_LOCAL = experts("num_local_experts", "intermediate_size")
+_ROUTED = experts("n_routed_experts")
 
 ARCHITECTURES: dict[str, tuple[Extra, ...]] = {
-    "llama": (llama,),
-    "mistral3": (kind("mistral"), sliding),
-    "qwen2": (kind("qwen2"),),
-    "qwen2vl": (kind("qwen2"),),
-    "qwen2moe": (kind("qwen2_moe"), EXPERTS),
-    "qwen3": (kind("qwen3"),),
-    "qwen3vl": (kind("qwen3"),),
-    "qwen3moe": (kind("qwen3_moe"), EXPERTS),
-    "qwen3vlmoe": (kind("qwen3_moe"), EXPERTS),
+    # dense
+    "llama": (no_window, llama),
+    "mistral3": (no_window, kind("ministral3")),
+    "qwen2": (no_window, kind("qwen2")),
+    "qwen2vl": (no_window, kind("qwen2")),
+    "qwen3": (no_window, kind("qwen3")),
+    "qwen3vl": (no_window, kind("qwen3")),
     "gemma": (kind("gemma"),),
     "gemma2": (kind("gemma2"),),
-    "gemma3": (kind("gemma3_text"), sliding),
+    "gemma3": (sliding, kind("gemma3_text")),
     "phi2": (kind("phi"),),
-    "phi3": (kind("phi3"),),
+    "phi3": (sliding, kind("phi3")),
     "gptneox": (kind("gpt_neox"),),
+    "gpt2": (kind("gpt2"),),
+    "gptj": (kind("gptj"),),
+    "bloom": (kind("bloom"),),
+    "mpt": (mpt,),
+    "falcon": (falcon,),
+    "starcoder": (starcoder,),
+    "starcoder2": (no_window, kind("starcoder2")),
     "olmo": (kind("olmo"),),
-    "olmo2": (kind("olmo2"),),
-    "starcoder2": (kind("starcoder2"),),
-    "command-r": (kind("cohere"),),
-    "cohere2": (kind("cohere2"),),
+    "olmo2": (olmo2,),
+    "command-r": (cohere,),
+    "cohere2": (sliding, kind("cohere2")),
     "granite": (kind("granite"),),
-    "stablelm": (kind("stablelm"),),
-    "smollm3": (kind("smollm3"),),
-    "deepseek2": (latent,),
-    "gpt-oss": (gpt_oss,),
-}
+    "stablelm": (stablelm,),
+    "smollm3": (no_window, kind("smollm3")),
+    "glm4": (kind("glm4"),),
+    "chatglm": (kind("glm"),),
+    "exaone": (kind("exaone"),),
+    "exaone4": (sliding, kind("exaone4")),
+    "seed_oss": (kind("seed_oss"),),
+    "apertus": (kind("apertus"),),
+    "arcee": (kind("arcee"),),
+    "nemotron": (kind("nemotron"),),
+    "hunyuan-dense": (kind("hunyuan_v1_dense"),),
+    "jais2": (kind("jais2"),),
+    "ernie4_5": (kind("ernie4_5"),),
+    "bitnet": (kind("bitnet"),),
+    "deci": (deci,),
+    # Llama in all but names and norms
+    "internlm2": (kind("llama"),),
+    "baichuan": (kind("llama"),),
+    "xverse": (kind("llama"),),
+    "orion": (kind("llama"),),
+    "minicpm": (kind("llama"),),
+    # experts
+    "qwen2moe": (*_QWEN_MOE, kind("qwen2_moe")),
+    "qwen3moe": (*_QWEN_MOE, kind("qwen3_moe")),
+    "qwen3vlmoe": (*_QWEN_MOE, kind("qwen3_moe")),
+    "gpt-oss": (_LOCAL, sliding, kind("gpt_oss")),
+    "glm4moe": (
+        _ROUTED, shared("n_shared_experts"), kind("glm4_moe"),
+        lambda m: {"use_qk_norm": m.holds("attn_q_norm.weight")},
+    ),
+    "deepseek": (_ROUTED, shared("n_shared_experts"), kind("glm4_moe")),
+    "bailingmoe2": (
+        _ROUTED, shared("n_shared_experts"), kind("glm4_moe"),
+        lambda m: {"use_qk_norm": m.holds("attn_q_norm.weight")},
+    ),
+    "dots1": (_ROUTED, shared("n_shared_experts"), no_window, kind("dots1")),
+    "ernie4_5-moe": (
+        experts("moe_num_experts", active="moe_k"), shared("moe_num_shared_experts"),
+        kind("ernie4_5_moe"),
+    ),
+    "exaone-moe": (experts(), shared("num_shared_experts"), sliding, kind("exaone_moe")),
+    "olmoe": (_NARROW, kind("olmoe")),
+    "granitemoe": (_LOCAL, granite_moe),
+    "hunyuan-moe": (
+        experts(active="moe_topk"), shared("num_shared_expert"), kind("hunyuan_v1_moe"),
+    ),
+    "hy_v3": (experts(), shared("num_shared_experts"), kind("hy_v3")),
+    "minimax-m2": (_LOCAL, kind("minimax_m2")),
+    "phimoe": (_LOCAL, no_window, kind("phimoe")),
+    "afmoe": (experts(), shared("num_shared_experts"), sliding, kind("afmoe")),
+    "mellum": (experts(), sliding, kind("mellum")),
+    "cohere2moe": (_NARROW, shared("num_shared_experts"), sliding, cohere_moe),
+    # latent attention, indexers, compressed caches
+    "deepseek2": (latent, routed),
+    "minicpm3": (minicpm3,),
+    "deepseek32": (latent, routed, indexed, kind("deepseek_v32")),
+    "glm-dsa": (latent, routed, indexed, kind("glm_moe_dsa")),
+    "deepseek4": (_ROUTED, shared("n_shared_experts"), deepseek4),
+    "minimax-m3": (experts("num_local_experts"), minimax_m3),
+    # states
+    "qwen3next": (*_QWEN_MOE, delta, kind("qwen3_next")),
+    "qwen35": (delta, kind("qwen3_5_text")),
+    "qwen35moe": (*_QWEN_MOE, delta, kind("qwen3_5_moe_text")),
+    "kimi-linear": (experts(active="num_experts_per_token"), latent, kimi_linear),
+    "nemotron_h": (nemotron_h,),
+    "nemotron_h_moe": (nemotron_h,),
+    "granitehybrid": (granite_hybrid,),
+    "falcon-h1": (mamba2, kind("falcon_h1")),
+    "jamba": (jamba,),
+    "lfm2": (lfm("lfm2"),),
+    "lfm2moe": (experts(), lfm("lfm2_moe")),
+    # mixes
+    "gemma3n": (sliding, gemma3n),
+    "gemma4": (sliding, gemma4),
+    "llama4": (experts("num_local_experts", "intermediate_size"), llama4),
+    "mimo2": (_ROUTED, mimo),
+    "step35": (_ROUTED, step),
+    "laguna": (experts(), gated, sliding, laguna),
+}  # fmt: skip
 """For each ``general.architecture``, what makes its config, the later over the earlier."""
+
+ALIKE = frozenset(
+    ("internlm2", "baichuan", "xverse", "orion", "minicpm", "deepseek", "bailingmoe2")
+)
+"""Architectures that are read as another's like, and keep their own name."""

@@ -41,6 +41,13 @@ class Metadata:
         if self.depth < 1:
             raise InputError(f"{self.where}: {name}.block_count leaves no layer")
 
+    @property
+    def alike(self) -> bool:
+        """Whether it is read as another architecture's like."""
+        from .architectures import ALIKE
+
+        return self.architecture in ALIKE
+
     def has(self, key: str) -> bool:
         """Whether the architecture's key is there."""
         return f"{self.architecture}.{key}" in self.pairs
@@ -76,18 +83,53 @@ class Metadata:
             return [int(v) for v in value[: self.depth]]
         return [self.integer(key, default)] * self.depth
 
-    def flags(self, key: str) -> list[bool] | None:
-        """True or false for each layer, or ``None``."""
-        value = self.get(key)
-        if not isinstance(value, tuple) or len(value) < self.depth:
-            return None
-        return [bool(v) for v in value[: self.depth]]
+    def most(self, key: str) -> int:
+        """The largest of a number for each layer."""
+        return max(self.each(key))
 
-    def holds(self, name: str) -> bool:
-        """Whether there is a tensor of that name in some layer, or outside them."""
-        return name in self.tensors or any(
-            f"blk.{i}.{name}" in self.tensors for i in range(self.depth)
-        )
+    def share(self, key: str, parts: int, *, exact: bool = True) -> int:
+        """A number divided evenly."""
+        whole = self.integer(key)
+        if parts < 1 or (exact and whole % parts):
+            raise InputError(
+                f"{self.where}: {self.architecture}.{key} is {whole}, not {parts} equal parts"
+            )
+        return max(whole // parts, 1)
+
+    def windows(self) -> list[str] | None:
+        """Which layers slide: as the file lists it, or every n-th not; ``None`` if it is silent."""
+        value = self.get("attention.sliding_window_pattern")
+        names = ("full_attention", "sliding_attention")
+        if isinstance(value, tuple) and len(value) >= self.depth:
+            return [names[bool(v)] for v in value[: self.depth]]
+        if type(value) is int and value > 0:
+            return [names[(i + 1) % value != 0] for i in range(self.depth)]
+        return None
+
+    def mixers(self, tensor: str, label: str) -> list[str]:
+        """Layers that have a tensor are of that kind, the others attend."""
+        return [label if self.holds(tensor, i) else "full_attention" for i in range(self.depth)]
+
+    def holds(self, name: str, layer: int | None = None) -> bool:
+        """Whether there is a tensor of that name in a layer, or in any."""
+        if layer is not None:
+            return f"blk.{layer}.{name}" in self.tensors
+        return any(f"blk.{i}.{name}" in self.tensors for i in range(self.depth))
+
+    def width(self, stem: str, side: int = 1) -> int | None:
+        """Outputs (1) or inputs (0) of a matrix, from the first layer that has it."""
+        for i in range(self.depth):
+            found = self.tensors.get(f"blk.{i}.{stem}.weight")
+            if found is not None and len(found.shape) > side:
+                return found.shape[side]
+        return None
+
+    def head_width(self, heads: int) -> int | None:
+        """The width of a head: given, or the residual stream's share."""
+        given = self.integer("attention.key_length", 0)
+        if given or not heads:
+            return given or None
+        return self.integer("embedding_length") // heads
 
 
 Extra = Callable[[Metadata], dict[str, Any]]
@@ -124,12 +166,17 @@ def common(m: Metadata) -> dict[str, Any]:
         "vocab_size": table.shape[1],
         "tie_word_embeddings": "output.weight" not in m.tensors,
         "attention_bias": m.holds("attn_q.bias") or m.holds("attn_qkv.bias"),
+        "attention_out_bias": m.holds("attn_output.bias"),
+        "use_bias": m.holds("ffn_up.bias"),
         "mlp_bias": m.holds("ffn_up.bias"),
     }
     for key, name in _COMMON.items():
         value = m.get(key)
-        if isinstance(value, tuple) and len(set(value)) == 1:
-            value = value[0]
+        if isinstance(value, tuple) and value and all(type(v) is int for v in value):
+            value = max(value)
         if isinstance(value, int) and not isinstance(value, bool):
             config[name] = value
+    heads = config.get("num_attention_heads")
+    if "head_dim" not in config and heads:
+        config["head_dim"] = m.head_width(heads)
     return config

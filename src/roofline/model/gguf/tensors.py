@@ -9,7 +9,7 @@ weight of a layer in a tensor, and every tensor's in a matrix.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -38,6 +38,7 @@ _STEMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "indexer.wq_b": (("indexer.attn_q_b",),),
     "indexer.wk": (("indexer.attn_k",),),
     "indexer.weights_proj": (("indexer.proj",),),
+    "scorer.weights_proj": (("indexer.proj",),),
     "mlp.gate_proj": (("ffn_gate",), ("ffn_up",)),
     "mlp.up_proj": (("ffn_up",),),
     "mlp.gate_up_proj": (("ffn_up",), ("ffn_gate", "ffn_up")),
@@ -61,9 +62,28 @@ _STEMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "in_proj_qkv": (("attn_qkv",),),
     "in_proj_z": (("attn_gate",),),
     "in_proj_ba": (("ssm_ba",), ("ssm_beta", "ssm_alpha")),
-    "in_proj_b": (("ssm_beta",),),
-    "in_proj_a": (("ssm_alpha",),),
+    "in_proj_b": (("ssm_beta",), ("ssm_ba",)),
+    "in_proj_a": (("ssm_alpha",), ("ssm_ba",)),
     "g_proj": (("attn_gate",),),
+    "f_a_proj": (("ssm_f_a",),),
+    "f_b_proj": (("ssm_f_b",),),
+    "g_a_proj": (("ssm_g_a",),),
+    "g_b_proj": (("ssm_g_b",),),
+    "b_proj": (("ssm_beta",),),
+    "index_q_proj": (("indexer.q_proj",),),
+    "index_k_proj": (("indexer.k_proj",),),
+    "indexer.kv_proj": (("indexer_compressor_kv",),),
+    "indexer.gate_proj": (("indexer_compressor_gate",),),
+    "indexer.q_b_proj": (("indexer.attn_q_b",),),
+    "compressor.kv_proj": (("attn_compressor_kv",),),
+    "compressor.gate_proj": (("attn_compressor_gate",),),
+    "self_attn.kv_proj": (("attn_kv",),),
+    "self_attn.gate_proj": (("attn_gate",),),
+    "o_a_proj": (("attn_output_a",),),
+    "o_b_proj": (("attn_output_b",),),
+    "moe.gate": (("ffn_gate_inp",),),
+    "laurel.linear_left": (("laurel_l",),),
+    "laurel.linear_right": (("laurel_r",),),
 }  # fmt: skip
 _OUTSIDE = {"lm_head": ("output", "token_embd"), TABLE: ("token_embd",)}
 
@@ -145,12 +165,9 @@ def match(model: Model, tensors: Iterable[Tensor], where: str) -> tuple[Held, tu
             raise UnsupportedError(f"{where}: no tensor {' or '.join(names)}")
         found[path] = of_type(held.type)
         used.add(held.name)
-    for m in model.outer:
-        alone = _alone(m, outside.values(), used)
-        if alone is None:
-            raise UnsupportedError(f"{where}: no tensor holds {m.path}")
-        found[m.path] = of_type(alone.type)
-        used.add(alone.name)
+    for name, group in _outer(model.outer, outside.values(), used, where).items():
+        found[name] = _format(group)
+        used.update(t.name for t in group)
     by_type: dict[str, int] = {}
     for t in tensors:
         by_type[t.type] = by_type.get(t.type, 0) + t.size
@@ -172,15 +189,17 @@ def _layer(
         else:
             found[m.path] = group
     used = {t.name for group in found.values() for t in group}
-    for m in left:
-        one = _alone(m, tensors.values(), used)
-        if one is None:
+    for shape, alike in _by_shape(left):
+        same = [t for t in tensors.values() if t.shape == shape and t.name not in used]
+        if len(same) != len(alike):
+            one = alike[0]
             raise UnsupportedError(
-                f"{where}: no tensor holds {m.path} ({m.inputs} → {m.outputs}"
-                f"{f', {m.copies} of them' if m.copies > 1 else ''})"
+                f"{where}: no tensor holds {one.path} ({one.inputs} → {one.outputs}"
+                f"{f', {one.copies} of them' if one.copies > 1 else ''})"
             )
-        found[m.path] = (one,)
-        used.add(one.name)
+        for one, tensor in zip(alike, same, strict=True):
+            found[one.path] = (*found.get(one.path, ()), tensor)
+            used.add(tensor.name)
     weights = sum(m.copies * m.size for m in linears)
     held = sum(t.elements for t in tensors.values() if t.name in used)
     if weights != held:
@@ -202,13 +221,30 @@ def _named(m: Linear, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...] | Non
     return None
 
 
-def _alone(m: Linear, tensors: Iterable[Tensor], used: set[str]) -> Tensor | None:
-    # The one tensor of a matrix's shape that is not taken.
-    shape: tuple[int, ...] = (m.inputs, m.outputs)
-    if m.copies > 1:
-        shape = (*shape, m.copies)
-    same = [t for t in tensors if t.shape == shape and t.name not in used]
-    return same[0] if len(same) == 1 else None
+def _by_shape(linears: list[Linear]) -> list[tuple[tuple[int, ...], list[Linear]]]:
+    # Matrices that no name found, those of one shape together.
+    groups: dict[tuple[int, ...], list[Linear]] = {}
+    for m in linears:
+        shape: tuple[int, ...] = (m.inputs, m.outputs)
+        groups.setdefault((*shape, m.copies) if m.copies > 1 else shape, []).append(m)
+    return list(groups.items())
+
+
+def _outer(
+    linears: Iterable[Linear], tensors: Iterable[Tensor], used: set[str], where: str
+) -> dict[str, tuple[Tensor, ...]]:
+    # Matrices outside the layers: alone, or several of one shape in one tensor.
+    found: dict[str, tuple[Tensor, ...]] = {}
+    free = [t for t in tensors if t.name not in used]
+    for shape, alike in _by_shape(list(linears)):
+        same = [t for t in free if t.shape == shape]
+        deep = [t for t in free if t.shape[:2] == shape and len(t.shape) == 3]
+        if len(same) != len(alike) and sum(t.shape[2] for t in deep) == len(alike):
+            same = [t for t in deep for _ in range(t.shape[2])]
+        if len(same) != len(alike):
+            raise UnsupportedError(f"{where}: no tensor holds {alike[0].path}")
+        found.update((m.path, (t,)) for m, t in zip(alike, same, strict=True))
+    return found
 
 
 def _format(group: tuple[Tensor, ...]) -> Format:
@@ -222,9 +258,23 @@ def _format(group: tuple[Tensor, ...]) -> Format:
     )
 
 
-def vectors(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Norms, biases, sinks: what has one dimension of more than one."""
-    return (t for t in tensors if sum(n > 1 for n in t.shape) <= 1)
+_BESIDE = re.compile(
+    r"(?:blk\.\d+\.)?(?:ssm_(?:conv1d(?:_[qkv])?|a|d|norm|dt)|shortconv\.conv|attn_rot_embd"
+    r"|(?:attn|indexer)_compressor_ape|ffn_gate_tid2eid|ffn_gate_inp\.scale|position_embd"
+    r"|per_layer_token_embd|token_types|rope_f\w+|altup_correct_coef|[\w.]*_norm\w*|\w+\.bias)"
+    r"(?:\.weight|\.bias)?\Z"
+)
+_CONSTANTS = re.compile(r"(?:blk\.\d+\.)?rope_f\w+(?:\.weight)?\Z")
+
+
+def beside(tensor: Tensor) -> bool:
+    """Whether a tensor is no matrix: norms, biases, convolutions, decays, lookup tables."""
+    return sum(n > 1 for n in tensor.shape) <= 1 or _BESIDE.match(tensor.name) is not None
+
+
+def constant(tensor: Tensor) -> bool:
+    """Whether its numbers are no parameters: frequencies of rotary positions."""
+    return _CONSTANTS.match(tensor.name) is not None
 
 
 def check_table(model: Model, tensors: Iterable[Tensor], where: str) -> None:

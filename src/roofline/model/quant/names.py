@@ -22,6 +22,7 @@ _WORDS = {
     "fc1": "up_proj", "fc2": "down_proj", "c_fc": "up_proj", "dense_h_to_4h": "up_proj",
     "dense_4h_to_h": "down_proj", "query_key_value": "qkv_proj", "c_attn": "qkv_proj",
     "Wqkv": "qkv_proj", "embed_out": "lm_head", "shared_experts": "shared_expert",
+    "share_expert": "shared_expert", "shared_mlp": "shared_expert",
 }  # fmt: skip
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _SAME = (("self_attn.out_proj", "self_attn.o_proj"), ("self_attn.dense", "self_attn.o_proj"))
