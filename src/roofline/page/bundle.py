@@ -2,18 +2,19 @@
 
 The modules are plain and run as they are from a folder. As one script each is a function
 called once, after those that it imports, that returns what it exports. For that the modules
-keep to a plain form, which is checked here: imports by name from ``./other.js``, exports in
-front of a ``function``, ``const`` or ``class``, no import in a circle.
+keep to a plain form, which is checked here: imports by name from ``./other.js`` (or a folder
+up or down), exports in front of a ``function``, ``const`` or ``class``, no import in a circle.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+)\.js";\n', re.M)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[a-z_/]+)\.js";\n', re.M)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) +([A-Za-z_$][\w$]*)", re.M)
 _OTHER = re.compile(r"^\s*(?:import|export)\b.*", re.M)
 _COMMENT = re.compile(r"^\s*//.*\n", re.M)
@@ -42,24 +43,35 @@ def bundle(*entries: str, exports: bool = False) -> str:
     if exports:
         for entry in entries:
             names = [name for _, name in _EXPORT.findall(read(f"{entry}.js"))]
-            parts.append(f"export const {{ {', '.join(names)} }} = ${entry};")
+            parts.append(f"export const {{ {', '.join(names)} }} = {_variable(entry)};")
     return "\n".join(parts) + "\n"
 
 
 def _module(name: str) -> str:
     text = read(f"{name}.js")
     names = [found for _, found in _EXPORT.findall(text)]
-    for imported, other in _IMPORT.findall(text):
+    for imported, path in _IMPORT.findall(text):
+        other = _named(name, path)
         there = {found for _, found in _EXPORT.findall(read(f"{other}.js"))}
         for wanted in filter(None, (part.strip() for part in imported.split(","))):
             if wanted not in there:
                 raise ValueError(f"{name}.js: {other}.js does not export '{wanted}'")
-    body = _IMPORT.sub(lambda m: f"const {{{m[1]}}} = ${m[2]};\n", text)
+    body = _IMPORT.sub(lambda m: f"const {{{m[1]}}} = {_variable(_named(name, m[2]))};\n", text)
     body = _EXPORT.sub(r"\1 \2", body)
     if found := _OTHER.search(body):
         raise ValueError(f"{name}.js: cannot be bundled: {found[0].strip()}")
     body = _COMMENT.sub("", body).strip()
-    return f"const ${name} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+    variable = _variable(name)
+    return f"const {variable} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+
+
+def _named(name: str, path: str) -> str:
+    # The module that `name` means by a path: live/panel's ../dom is dom.
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+
+
+def _variable(name: str) -> str:
+    return "$" + name.replace("/", "$")
 
 
 def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
@@ -67,6 +79,6 @@ def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
         raise ValueError(f"modules import each other: {' → '.join((*path, name))}")
     if name in order:
         return
-    for _, other in _IMPORT.findall(read(f"{name}.js")):
-        _visit(other, order, (*path, name))
+    for _, imported in _IMPORT.findall(read(f"{name}.js")):
+        _visit(_named(name, imported), order, (*path, name))
     order.append(name)

@@ -1,0 +1,34 @@
+// A model of the page with fewer layers and in the format that a measurement ran in: the page
+// then draws the very step that was measured.
+
+// model: as roofline/page/data.py writes it; s: its shape, all layers alike, two norms in each.
+export function cutModel(model, s, layers, format, name) {
+  const { uniform } = model.tables;
+  const of = s.layers;
+  const gone = of - layers;
+  const kept = ({ count }) => (count === of ? layers : count);
+  const perLayer = { "": 0, w: 0, c: 0, a: 2 * s.hidden };
+  for (const op of uniform.operators) {
+    if (op.count !== of) continue;
+    for (const [, coefficient, factor = ""] of op.bytes.weights ?? []) perLayer[factor] += coefficient;
+  }
+  return {
+    ...model,
+    id: `${model.id}:${layers}:${format}`,
+    name,
+    dtype: format,
+    kv: null,
+    stored: format,
+    scheme: format,
+    parameters: model.parameters - gone * (perLayer.w + perLayer.a),
+    active: model.active - gone * (perLayer.w + perLayer.a),
+    notes: [],
+    tables: {
+      uniform: {
+        ...uniform,
+        resident: uniform.resident.map(([c, factor = ""]) => [c - gone * perLayer[factor], factor]),
+        operators: uniform.operators.map((op) => ({ ...op, count: kept(op) })),
+      },
+    },
+  };
+}

@@ -1,0 +1,117 @@
+// Threads of WebAssembly over one memory, all running the same program, meeting at barriers.
+//
+// Without shared memory (no cross-origin isolation) a team is one thread and barriers are free.
+
+const [ARRIVED, GENERATION, STOP, FIRST, SECOND] = [0, 1, 2, 3, 4];
+const SPIN = 4000; // looks before a thread sleeps: a few microseconds
+export const CONTROL_BYTES = 1024;
+
+// One thread of a team, as a program sees it.
+export class Thread {
+  constructor({ index, count, memory, kernels, control }) {
+    Object.assign(this, { index, count, memory, kernels, control });
+    this.floats = new Float32Array(memory.buffer);
+    this.words = new Uint32Array(memory.buffer);
+    this.turn = 0;
+  }
+
+  // Returns when all threads are here.
+  barrier() {
+    if (this.count === 1) return;
+    const { control } = this;
+    const generation = Atomics.load(control, GENERATION);
+    if (Atomics.add(control, ARRIVED, 1) === this.count - 1) {
+      Atomics.store(control, ARRIVED, 0);
+      Atomics.add(control, GENERATION, 1);
+      Atomics.notify(control, GENERATION);
+      return;
+    }
+    for (let i = 0; i < SPIN; i++) if (Atomics.load(control, GENERATION) !== generation) return;
+    while (Atomics.load(control, GENERATION) === generation) {
+      Atomics.wait(control, GENERATION, generation, 1000);
+    }
+  }
+
+  // A barrier at which the first thread says yes or no for all. Two slots in turn: a thread may
+  // be one barrier ahead of another that has yet to read.
+  decide(ask) {
+    this.turn ^= 1;
+    const slot = this.turn ? FIRST : SECOND;
+    if (this.index === 0) Atomics.store(this.control, slot, ask() ? 1 : 0);
+    this.barrier();
+    return Atomics.load(this.control, slot) === 1;
+  }
+
+  // Whether somebody pressed stop; for the first thread's `decide` only.
+  get stopped() {
+    return Atomics.load(this.control, STOP) === 1;
+  }
+
+  // This thread's part of n things, in units of `unit`: [from, to).
+  part(n, unit = 1) {
+    const units = Math.ceil(n / unit);
+    const cut = (i) => Math.min(n, unit * Math.floor((units * i) / this.count));
+    return [cut(this.index), cut(this.index + 1)];
+  }
+}
+
+export const stop = (control) => Atomics.store(control, STOP, 1);
+
+// The memory, control words and module of a team.
+//
+// Raises RangeError where the browser will not give so much memory.
+export function makeMemory(bytes, shared) {
+  const pages = Math.ceil(bytes / 65536);
+  const limits = { initial: pages, maximum: pages, shared };
+  const memory = new WebAssembly.Memory(limits);
+  const control = new Int32Array(
+    shared ? new SharedArrayBuffer(CONTROL_BYTES) : new ArrayBuffer(CONTROL_BYTES),
+  );
+  return { memory, limits, control };
+}
+
+// What the other threads of a team do: wait for a program, run it, wait for the next.
+export function serve(port, programs, start) {
+  const kernels = new WebAssembly.Instance(start.module, { env: { memory: start.memory } }).exports;
+  const thread = new Thread({ ...start, kernels });
+  port.onmessage = ({ data }) => {
+    thread.turn = 0;
+    thread.count = data.count;
+    if (thread.index < data.count) programs[data.name](thread, data.options);
+  };
+  port.postMessage({ type: "joined" });
+}
+
+// The team as its first thread sees it.
+export class Team {
+  // makeWorker: () → Worker that calls `serve` when it is sent {type: "join", start}.
+  static async make({ count, memory, control, code, makeWorker }) {
+    const module = await WebAssembly.compile(code);
+    const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
+    const team = new Team();
+    team.first = new Thread({ index: 0, count, memory, kernels: exports, control });
+    team.workers = Array.from({ length: count - 1 }, makeWorker);
+    await Promise.all(
+      team.workers.map((worker, i) => {
+        worker.postMessage({ type: "join", start: { index: i + 1, count, memory, module, control } });
+        return new Promise((resolve, reject) => {
+          worker.onmessage = resolve;
+          worker.onerror = () => reject(new Error("a thread could not start"));
+        });
+      }),
+    );
+    return team;
+  }
+
+  get size() {
+    return this.workers.length + 1;
+  }
+
+  // Runs a program on the first `count` threads; the first thread's result.
+  run(program, name, options, count = this.size) {
+    this.workers.slice(0, count - 1).forEach((w) => w.postMessage({ name, options, count }));
+    this.first.turn = 0;
+    this.first.count = count;
+    return program(this.first, options);
+  }
+}

@@ -1,0 +1,315 @@
+// The worker that measures: told what to measure, it tells what it finds as it finds it.
+//
+//   in   {type: "measure", options}, {type: "stop"}; {type: "join", start} to one of its threads
+//   out  {type: "ready", control} once; then progress, note, roof, plan, point; done or error
+//
+// Nothing here touches the page. Codes of notes and errors are keys of sentences.
+
+import { GpuError, openGpu } from "./gpu.js";
+import { GpuStep, readBuffer, square } from "./gpu_step.js";
+import { abilities, kernels } from "./kernels.js";
+import { difference, plainStep, SMALL } from "./plain.js";
+import { programs } from "./programs.js";
+import { summary } from "./sampling.js";
+import { ledger, plan, totals } from "./shape.js";
+import { makeMemory, serve, stop, Team } from "./team.js";
+import { makeWorker } from "./trusted.js";
+
+const START = 65536; // what lies below is never touched
+const LEAST_MEMORY = 128 << 20;
+const TOLERANCE = { fp32: 1e-4, fp16: 5e-2 };
+const now = () => performance.now() / 1000;
+const send = (type, message) => self.postMessage({ type, ...message });
+const own = () => makeWorker(self.location.href);
+const breathe = () => new Promise((resolve) => setTimeout(resolve));
+
+// What one measurement has at hand: options, the way to stop it, the time it may take.
+class Run {
+  constructor(options) {
+    this.options = options;
+    this.end = now() + options.seconds;
+    this.control = null;
+    this.halted = false;
+    this.clock = resolution();
+    if (this.clock > 2e-3) send("note", { code: "clock", values: { ms: this.clock * 1e3 } });
+  }
+
+  get stopped() {
+    return this.halted || (this.control !== null && Atomics.load(this.control, 2) === 1);
+  }
+
+  halt() {
+    this.halted = true;
+    if (this.control) stop(this.control);
+  }
+
+  get left() {
+    return this.end - now();
+  }
+
+  // Of two parts the first leaves a third of the time to the second.
+  leftFor(part) {
+    return part === "wasm" && this.options.gpu ? this.left - this.options.seconds / 3 : this.left;
+  }
+
+  // A window must be long beside the clock's step.
+  get window() {
+    return Math.max(0.01, 50 * this.clock);
+  }
+}
+
+// Seconds between two readings of the clock that differ.
+function resolution() {
+  const steps = [];
+  const end = performance.now() + 300;
+  let before = performance.now();
+  while (steps.length < 5 && before < end) {
+    const after = performance.now();
+    if (after > before) steps.push(after - before);
+    before = after;
+  }
+  return steps.length ? Math.min(...steps) / 1000 : 0.3;
+}
+
+
+// A team with as much memory as asked for, or half, or a quarter, …
+async function makeTeam(run, able) {
+  const count = able.threads ? run.options.threads : 1;
+  for (let bytes = run.options.memory; ; bytes /= 2) {
+    let made;
+    try {
+      made = makeMemory(Math.min(bytes, 2 ** 32 - 2 ** 20), able.threads);
+    } catch (error) {
+      if (bytes / 2 < LEAST_MEMORY) throw new GpuError("wasm.memory", String(error.message));
+      send("note", { code: "memory", values: { bytes: bytes / 2 } });
+      continue;
+    }
+    run.control = made.control;
+    send("ready", { control: able.threads ? made.control : null });
+    const code = kernels(made.limits, able.fused);
+    return { team: await Team.make({ count, ...made, code, makeWorker: own }), bytes };
+  }
+}
+
+// Runs a program once to learn how long it takes, then in windows that the clock can time.
+function timed(run, team, name, options, limits, count) {
+  const go = (own) => team.run(programs[name], name, { ...options, limits: own }, count);
+  const once = go({ least: 1, most: 1, seconds: 0 });
+  if (run.stopped || once.seconds.length === 0) return { ...once, seconds: [] };
+  const turns = Math.max(1, Math.ceil(run.window / Math.max(once.seconds[0], run.clock)));
+  return go({ ...limits, turns });
+}
+
+const rate = (amount, seconds) => {
+  const { least, median, spread, samples } = summary(seconds);
+  return { best: amount / least, median: amount / median, spread, samples };
+};
+
+const stage = (code, fraction, values = {}) => send("progress", { code, fraction, values });
+
+// Read bandwidth with 1, 2, 4, … threads; the best of them, and its number of threads.
+function readRoof(run, team, bytes) {
+  const counts = [];
+  for (let n = 1; n < team.size; n *= 2) counts.push(n);
+  counts.push(team.size);
+  const found = [];
+  for (const [i, threads] of counts.entries()) {
+    stage("read", (0.1 * i) / counts.length, { threads });
+    const limits = { least: 5, most: 200, seconds: 1 };
+    const options = { at: START, bytes: bytes - START - 65536 };
+    const { seconds, bytes: read, correct } = timed(run, team, "readMemory", options, limits, threads);
+    if (run.stopped || seconds.length === 0) return null;
+    if (!correct) throw new GpuError("wrong", "read");
+    found.push({ threads, ...rate(read, seconds) });
+    send("read", { threads, ...found.at(-1) });
+  }
+  // More threads, unless fewer are clearly faster: a busy machine blurs small differences.
+  const most = Math.max(...found.map((f) => f.best));
+  return found.findLast((f) => f.best >= 0.95 * most);
+}
+
+async function measureWasm(run) {
+  const able = abilities();
+  if (!able.simd) {
+    send("note", { code: "wasm.simd" });
+    return;
+  }
+  if (!able.fused) send("note", { code: "wasm.fused" });
+  if (!able.threads) send("note", { code: "wasm.threads" });
+  stage("start", 0);
+  const { team, bytes } = await makeTeam(run, able);
+  const { shape: s, context, batches } = run.options;
+
+  checkWasm(team);
+  const bandwidth = readRoof(run, team, Math.min(bytes, run.options.read));
+  if (!bandwidth) return;
+  const { threads } = bandwidth;
+  stage("multiply", 0.1);
+  const work = { at: START, rows: 64, k: 256, products: 4 };
+  const limits = { least: 5, most: 200, seconds: 1 };
+  const found = timed(run, team, "multiply", work, limits, threads);
+  if (run.stopped) return;
+  if (!found.correct) throw new GpuError("wrong", "multiply");
+  const compute = rate(found.flops, found.seconds);
+  send("roof", { engine: "wasm", threads, able, bandwidth, compute: { fp32: compute } });
+
+  await breathe();
+  const room = { memory: bytes - START - (1 << 20), flops: compute.best * run.options.climb };
+  const chosen = plan(s, context, batches, room);
+  send("plan", { engine: "wasm", ...chosen, of: s.layers, bytes, format: "fp32" });
+  if (chosen.layers === 0) return;
+  const most = Math.max(...chosen.batches);
+  const job = { s, layers: chosen.layers, context, at: START, most };
+  stage("fill", 0.15, { layers: chosen.layers });
+  team.run(programs.prepare, "prepare", { ...job, batch: most }, threads);
+  let [step, before] = [0, 1];
+  for (const [i, batch] of chosen.batches.entries()) {
+    await breathe(); // hears a stop where there is no shared memory
+    if (run.stopped) return;
+    // Four steps as long as the last, or twice that: is there time?
+    if (4 * step * (batch / before) > run.leftFor("wasm")) {
+      send("note", { code: "time", values: { batch: before } });
+      return;
+    }
+    stage("decode", 0.2 + (0.4 * i) / chosen.batches.length, { batch });
+    const took = timed(run, team, "decode", { ...job, batch }, { least: 3, most: 60, seconds: 0.5 }, threads);
+    if (run.stopped || took.seconds.length === 0) return;
+    [step, before] = [summary(took.seconds).median, batch];
+    point("wasm", run, batch, chosen.layers, 4, took.seconds, { threads });
+  }
+}
+
+// The kernels against plain JavaScript, on a step small enough for that.
+function checkWasm(team) {
+  const most = 5;
+  for (const [batch, context] of [[1, 1], [5, 13]]) {
+    const job = { s: SMALL, layers: SMALL.layers, most, context, at: START };
+    team.run(programs.prepare, "prepare", { ...job, batch: most });
+    const logits = team.run(programs.evaluate, "evaluate", { ...job, batch });
+    judge("wasm", difference(logits, plainStep(SMALL, SMALL.layers, batch, context)), "fp32");
+  }
+}
+
+function judge(engine, off, format) {
+  send("check", { engine, off, format });
+  if (!(off < TOLERANCE[format])) throw new GpuError("wrong", `${engine} ${format} ${off}`);
+}
+
+function point(engine, run, batch, layers, size, seconds, extra) {
+  const { shape: s, context } = run.options;
+  const { least, median, spread, samples } = summary(seconds);
+  send("point", {
+    ...{ engine, batch, context, layers, format: size === 2 ? "fp16" : "fp32" },
+    seconds: { median, best: least, spread, samples },
+    ...totals(ledger(s, layers, batch, context, size)),
+    ...extra,
+  });
+}
+
+async function measureGpu(run) {
+  stage("gpu.start", 0.6);
+  let gpu;
+  try {
+    gpu = await openGpu(self.navigator.gpu);
+  } catch (error) {
+    if (!(error instanceof GpuError)) throw error;
+    send("note", { code: error.code, values: { detail: error.detail } });
+    return;
+  }
+  try {
+    await climbGpu(run, gpu);
+  } catch (error) {
+    // A lost device or a full memory ends this part, not the page.
+    const known = error instanceof GpuError ? error : new GpuError("gpu.error", String(error.message));
+    send("note", { code: known.code, values: { detail: known.detail } });
+  } finally {
+    gpu.close();
+  }
+}
+
+async function climbGpu(run, gpu) {
+  const { about } = gpu;
+  const { shape: s, context, batches } = run.options;
+  if (about.software) send("note", { code: "gpu.software", values: { name: about.name } });
+  if (!about.timestamps) send("note", { code: "gpu.clock" });
+  if (!about.f16) send("note", { code: "gpu.f16" });
+  const stopped = () => run.stopped || run.left < 0;
+  const limits = { least: 3, most: 40, seconds: about.software ? 0.3 : 0.7, window: Math.max(0.05, run.window), stopped };
+
+  const formats = about.f16 ? ["fp32", "fp16"] : ["fp32"];
+  for (const format of formats) {
+    stage("gpu.check", 0.62, { format });
+    const f16 = format === "fp16";
+    const step = await GpuStep.make(gpu, { s: SMALL, layers: SMALL.layers, most: 5, context: 13, f16 });
+    // Few and many sequences run different kernels; a software adapter has time for one.
+    for (const batch of about.software ? [2] : [1, 2, 5]) {
+      const plain = plainStep(SMALL, SMALL.layers, batch, 13);
+      judge("webgpu", difference(await step.evaluate(batch), plain), format);
+    }
+    gpu.free();
+    if (stopped()) return;
+  }
+  stage("gpu.read", 0.66);
+  const size = about.software ? 64 << 20 : 512 << 20;
+  const read = await readBuffer(gpu, size, limits);
+  if (stopped()) return;
+  if (!read.correct) throw new GpuError("wrong", "webgpu read");
+  const bandwidth = { ...rate(read.bytes, read.seconds), clock: read.clock };
+  const compute = {};
+  for (const format of formats) {
+    stage("gpu.multiply", 0.7, { format });
+    const found = await square(gpu, format === "fp16", about.software ? 128 : 2048, limits);
+    if (stopped()) return;
+    if (!found.correct) throw new GpuError("wrong", `webgpu multiply ${format}`);
+    compute[format] = { ...rate(found.flops, found.seconds), clock: found.clock };
+  }
+  send("roof", { engine: "webgpu", about, bandwidth, compute });
+
+  const format = formats.at(-1);
+  const bytes = format === "fp16" ? 2 : 4;
+  const room = {
+    ...{ memory: run.options.memory, size: bytes, binding: about.binding },
+    // Software has time for the fewest layers only.
+    flops: about.software ? 0 : compute[format].best * Math.min(run.options.climb, run.left / 2),
+  };
+  const chosen = plan(s, context, about.software ? [1, 2, 4] : batches, room);
+  send("plan", { engine: "webgpu", ...chosen, of: s.layers, bytes: room.memory, format });
+  if (chosen.layers === 0) return;
+  const most = Math.max(...chosen.batches);
+  stage("gpu.fill", 0.75, { layers: chosen.layers });
+  const step = await GpuStep.make(gpu, { s, layers: chosen.layers, most, context, f16: bytes === 2 });
+  let [before, last] = [0, 0];
+  for (const [i, batch] of chosen.batches.entries()) {
+    if (stopped() || 3 * last > run.left) break;
+    stage("gpu.decode", 0.8 + (0.2 * i) / chosen.batches.length, { batch });
+    const took = await step.decode(batch, { ...limits, least: 2, seconds: 0.5 });
+    if (took.seconds.length < 2) break;
+    [before, last] = [batch, summary(took.wall).median];
+    point("webgpu", run, batch, chosen.layers, bytes, took.wall, { clock: took.clock, own: summary(took.seconds) });
+  }
+  if (before < most && !run.stopped) send("note", { code: before ? "time" : "time.none", values: { batch: before } });
+}
+
+let run = null;
+
+async function measure(options) {
+  try {
+    run = new Run(options);
+    if (options.wasm) await measureWasm(run);
+    if (options.gpu && !run.stopped) await measureGpu(run);
+    send("done", { stopped: run.stopped });
+  } catch (error) {
+    const known = error instanceof GpuError;
+    send("error", {
+      code: known ? error.code : error instanceof RangeError ? "wasm.memory" : "failed",
+      values: { detail: known ? error.detail : String(error?.message ?? error) },
+    });
+  }
+}
+
+self.onmessage = ({ data }) => {
+  if (data.type === "join") serve(self, programs, data.start);
+  else if (data.type === "stop") run?.halt();
+  else if (data.type === "measure") measure(data.options);
+};
+
