@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Any
 
 from ..errors import InputError
 from . import options
@@ -41,6 +42,16 @@ def add(p: argparse.ArgumentParser) -> None:
         action="store_true",
         help="serve it on this machine only, with answers for any config dropped or pasted",
     )
+    g.add_argument(
+        "--live",
+        metavar="FILE",
+        help="with --serve: run this GGUF file in the page (gemma-3-270m: from the extra [demo])",
+    )
+    g.add_argument(
+        "--engine",
+        metavar="npm|PATH",
+        help="with --live: fetch the engine with npm once, or take its folder or .tgz",
+    )
     g.add_argument("--port", type=int, default=0, help="with --serve (default: any free one)")
     g.add_argument("--lang", metavar="zh|en", help="language before script (default: the locale's)")
 
@@ -69,10 +80,21 @@ def run(args: argparse.Namespace) -> int:
         "language": args.lang,
     }
     if args.serve:
-        from ..page.serve import serve
-
-        return serve(make.page(**arguments, live=True), args.port, open_browser=args.open)
+        return _serve(args, arguments)
+    if args.live or args.engine:
+        raise InputError("--live and --engine go with --serve: a model runs in a served page")
     return _write(make.page(**arguments), args.output or DEFAULT_OUTPUT, args.open)
+
+
+def _serve(args: argparse.Namespace, arguments: dict[str, Any]) -> int:
+    from ..page import live, make
+    from ..page.serve import serve
+
+    if args.engine and not args.live:
+        raise InputError("--engine goes with --live: which model is it to run?")
+    file = live.served(args.live, args.engine) if args.live else None
+    page = make.page(**arguments, live=True, file=file)
+    return serve(page, args.port, open_browser=args.open, file=file)
 
 
 def _points(path: str) -> list[dict[str, object]]:

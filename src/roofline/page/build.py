@@ -1,8 +1,9 @@
 """One self-contained HTML file: page, data, words, style and script, under a strict policy.
 
-The policy allows exactly this style and this script (by their SHA-256), pictures made by the
-page itself, and nothing from the network; a live page may also ask its own server. Trusted
-Types are required and none are allowed, so no text can become markup.
+The policy allows exactly this style and this script (by their SHA-256), pictures and workers
+made by the page itself, WebAssembly, and nothing from the network; a live page may also ask its
+own server. Trusted Types are required and the only ones allowed are the addresses of workers,
+so no text can become markup or script.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from .. import words as core_words
 from ..explanation import Explanation
+from . import live as browser
 from .bundle import FOLDER, bundle, read
 from .still import still
 
@@ -47,14 +49,15 @@ def policy(script: str, style: str, *, live: bool = False) -> str:
     """The content security policy of a page."""
     rules = {
         "default-src": "'none'",
-        "script-src": digest(script),
+        "script-src": f"{digest(script)} 'wasm-unsafe-eval'",
         "style-src": digest(style),
         "img-src": "blob: data:",
         "connect-src": "'self'" if live else "'none'",
+        "worker-src": "blob: 'self'" if live else "blob:",
         "base-uri": "'none'",
         "form-action": "'none'",
         "require-trusted-types-for": "'script'",
-        "trusted-types": "'none'",
+        "trusted-types": "roofline-live",
     }
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
@@ -74,7 +77,12 @@ def squeezed(css: str) -> str:
 
 
 def build(
-    data: Mapping[str, Any], start: Explanation, language: str = "en", *, live: bool = False
+    data: Mapping[str, Any],
+    start: Explanation,
+    language: str = "en",
+    *,
+    live: bool = False,
+    file: browser.Served | None = None,
 ) -> str:
     """The page as one text.
 
@@ -83,12 +91,16 @@ def build(
         start: what is shown first: the data's first model on its first machine.
         language: of what is seen before (or without) script; readers then get their own.
         live: whether it is served by ``roofline page --serve``.
+        file: the model file that is served with it.
     """
-    all_words = {name: page_words(name) for name in languages()}
+    all_words = {name: {**page_words(name), **browser.words(name)} for name in languages()}
     words = all_words[language]
     script = bundle("main")
-    style = squeezed(read("page.css"))
-    given = {**data, "live": True} if live else data
+    style = squeezed(read("page.css") + browser.style())
+    told = browser.data(file)
+    given = {**data, "formats": {**told.pop("formats"), **data["formats"]}, "browser": told}
+    if live:
+        given["live"] = True
     buttons = "".join(
         f'<button type="button" lang="{name}" data-lang="{name}" '
         f'aria-pressed="{str(name == language).lower()}">'
@@ -108,6 +120,7 @@ def build(
         "languages": buttons,
         "still": still(start, core_words.Words(language)),
         "data": embedded({"data": given, "words": all_words}),
+        "worker": browser.worker(),
         "script": script,
     }
 

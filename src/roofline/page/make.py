@@ -18,6 +18,7 @@ from ..step import Step
 from . import build
 from .bundle import bundle, read
 from .data import MACHINES, MODELS, page_data
+from .live import Served
 from .still import still
 
 Things = Sequence[str | Model]
@@ -39,6 +40,7 @@ def page(
     points: Iterable[Mapping[str, Any]] = (),
     language: str | None = None,
     live: bool = False,
+    file: Served | None = None,
     date: str | None = None,
 ) -> str:
     """One self-contained HTML document.
@@ -52,6 +54,7 @@ def page(
         points: measured points, as their files hold them.
         language: of what is seen before script; readers get their browser's.
         live: for ``roofline page --serve``.
+        file: the model file that runs in it, for ``--live``.
         date: the day to put in; by default today.
 
     Raises:
@@ -79,7 +82,7 @@ def page(
         **chosen,
     }
     words = core_words.choose(language)
-    return build.build(data, explain_case(case, step), words.language, live=live)
+    return build.build(data, explain_case(case, step), words.language, live=live, file=file)
 
 
 def first_of(wanted: Sequence[Any], others: Sequence[Any]) -> list[Any]:

@@ -4,13 +4,16 @@ Built on the standard library's HTTP server: one reader, two addresses, nothing 
 What matters here is who may ask. It listens on the loopback only; a request must name this
 server as its host (no other name that resolves here, so DNS rebinding fails) and, where it
 changes or asks anything, come from this server's own page (so no other site can ask through
-the reader's browser). It reads no file that a request names and writes none.
+the reader's browser). It reads no file that a request names and writes none; with a model file
+to run in the page it also hands out that file and its engine, from a fixed list of addresses.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,6 +22,7 @@ from ..model.config import parse_json
 from ..model.load import from_config
 from .build import embedded
 from .data import format_json, model_json
+from .live import POLICY, Served
 
 LARGEST_CONFIG = 4 << 20
 """Bytes. A config is a few kilobytes."""
@@ -71,8 +75,11 @@ class Handler(BaseHTTPRequestHandler):
         """The page."""
         if not self._asked_here():
             return
-        if self.path.split("?")[0] == "/":
+        address = self.path.split("?")[0]
+        if address == "/":
             self._send(200, self.server.page, "text/html; charset=utf-8")
+        elif address in self.server.files:
+            self._file(*self.server.files[address])
         else:
             self._refuse(404, "there is nothing at this address")
 
@@ -131,15 +138,29 @@ class Handler(BaseHTTPRequestHandler):
         self._json(status, {"error": why})
 
     def _send(self, status: int, body: bytes, kind: str) -> None:
+        self._head(status, len(body), kind, HEADERS)
+        self.wfile.write(body)
+
+    def _file(self, path: str, kind: str) -> None:
+        try:
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                self._head(200, size, kind, {**HEADERS, "Content-Security-Policy": POLICY})
+                shutil.copyfileobj(file, self.wfile, 1 << 20)
+        except FileNotFoundError:
+            self._refuse(410, "the file is no longer there")
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the reader left, or stopped the download
+
+    def _head(self, status: int, size: int, kind: str, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in HEADERS.items():
+        for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(size))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(body)
 
 
 class Server(ThreadingHTTPServer):
@@ -147,13 +168,14 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, page: str, port: int = 0) -> None:
+    def __init__(self, page: str, port: int = 0, file: Served | None = None) -> None:
         """Bind to a port of the loopback, any free one where it is 0.
 
         Raises:
             InputError: the port cannot be had.
         """
         self.page = page.encode()
+        self.files = file.addresses if file else {}
         try:
             super().__init__(("127.0.0.1", port), Handler)
         except (OSError, OverflowError) as error:
@@ -168,9 +190,11 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.port}/"
 
 
-def serve(page: str, port: int = 0, *, open_browser: bool = False) -> int:
+def serve(
+    page: str, port: int = 0, *, open_browser: bool = False, file: Served | None = None
+) -> int:
     """Serve the page until interrupted."""
-    with Server(page, port) as server:
+    with Server(page, port, file) as server:
         print(f"{server.address}  (this machine only; Ctrl-C ends it)", flush=True)
         if open_browser:
             import webbrowser

@@ -213,6 +213,9 @@ export function mount(root, data, t, options) {
     get view() {
       return view;
     },
+    get points() {
+      return points;
+    },
     say: (text) => setText(message, text),
     redraw: () => chart.redraw(),
     refresh: render,

@@ -3,6 +3,7 @@
 import { mount } from "./app.js";
 import { h, setText } from "./dom.js";
 import { take } from "./drop.js";
+import { makeLive } from "./live/panel.js";
 import { readPoint } from "./points.js";
 import { readHash, writeHash } from "./state.js";
 import { chooseLanguage, makeWords } from "./words.js";
@@ -15,6 +16,18 @@ function start() {
   let app = null;
   let language = "";
   let timer = 0;
+
+  const live = makeLive({
+    ...data.browser,
+    formats: data.formats,
+    version: data.version,
+    worker: document.getElementById("worker").textContent,
+    take: (text) => take(text, app, data, makeWords(words[language], language)),
+    addModel: (model) => {
+      data.models = [...data.models.filter((m) => m.id !== model.id), model];
+    },
+    show: (changes) => app.set(changes, false),
+  });
 
   const languageOf = (state) => chooseLanguage(words, state.lang, navigator.languages ?? []);
 
@@ -32,6 +45,7 @@ function start() {
     app = mount(document.getElementById("app"), data, t, { state, points: app?.points ?? points, onChange });
     document.documentElement.classList.add("live");
     offer(t);
+    live.draw(document.getElementById("live"), t);
     return app;
   }
 

@@ -1,10 +1,12 @@
-// "This browser": a button that measures it, the points as they come, files to keep.
+// "This browser": a button that measures it, the points as they come, files to keep; and where
+// the page is served with a model file, that model at work.
 
 import { download, h, setText } from "../dom.js";
 import { digits, percent, seconds, si } from "../units.js";
 import { cutModel } from "./cut.js";
 import { browserName, toLines, toMachine, toPoint } from "./record.js";
 import { Session } from "./session.js";
+import { makeWriter } from "./writer.js";
 
 const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const MEMORIES = [256, 512, 1024, 2048, 3072];
@@ -15,57 +17,129 @@ const READ_BYTES = 512 << 20;
 // What a browser of so much memory (GiB, as it says itself) may be asked for, in MiB.
 const memoryFor = (device) => (device >= 8 ? 1024 : device >= 4 ? 512 : 256);
 
-// Builds the panel into `element`. api:
-//   t(key, values)       words
-//   shapes               [{shape, model}], models that can be run here, small ones first
-//   version, date        of the page
-//   worker               text of the worker's script
-//   take(text)           gives the page a machine file or points file, as if dropped
-//   addModel(model)      adds a model of the page's form
-//   show(changes)        sets the page's state
-// → {stop}
-export function mount(element, api) {
-  const { t } = api;
-  const kept = { roofs: {}, plans: {}, points: [], machines: {} };
+// The panel's state, drawn by draw(element, t) as often as the language changes. api:
+//   shapes          [{shape, model}], models that can be run here, small ones first
+//   file            the model file served with the page, or null (see writer.js)
+//   formats         the page's number formats
+//   version         of roofline
+//   worker          text of the worker's script
+//   options         what to measure otherwise than by default (tests)
+//   take(text)      gives the page a machine file or points, as if dropped
+//   addModel(model) adds a model of the page's form
+//   show(changes)   sets the page's state
+// → {draw, stop, kept}
+export function makeLive(api) {
   const about = { browser: browserName(navigator), version: api.version, date: today() };
-  let shape = null;
-  let startedAt = 0;
-
-  const select = (id, label, options, chosen) => {
-    const box = h("select", { id }, options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
-    return [h("label", { class: "field", for: id }, h("span", {}, label), box), box];
+  const kept = { messages: [], roofs: {}, plans: {}, machines: {}, points: [], took: 0 };
+  const chosen = {
+    model: api.shapes[0].shape.id,
+    context: "128",
+    memory: String(memoryFor(navigator.deviceMemory ?? 4)),
+    part: "both",
   };
-  const [modelField, model] = select(
-    "live-model",
-    t("live.model"),
-    api.shapes.map(({ shape: s }) => [s.id, s.name]),
-    api.shapes[0].shape.id,
-  );
-  const [contextField, context] = select(
-    "live-context",
-    t("live.context"),
-    CONTEXTS.map((n) => [String(n), t("live.tokens", { count: n })]),
-    "128",
-  );
-  const [memoryField, memory] = select(
-    "live-memory",
-    t("live.memory"),
-    MEMORIES.map((n) => [String(n), n < 1024 ? `${n} MiB` : `${n / 1024} GiB`]),
-    String(memoryFor(navigator.deviceMemory ?? 4)),
-  );
-  const [partField, part] = select(
-    "live-part",
-    t("live.part"),
-    ["both", "wasm", "gpu"].map((name) => [name, t(`live.part.${name}`)]),
-    "both",
-  );
+  let shape = api.shapes[0];
+  let startedAt = 0;
+  let view = null;
+  const session = new Session(api.worker, hear);
+  const writer = api.file ? makeWriter({ ...api, about, roofOf: () => kept.roofs.wasm }) : null;
+
+  function begin() {
+    shape = api.shapes.find((x) => x.shape.id === chosen.model);
+    Object.assign(kept, { messages: [], roofs: {}, plans: {}, machines: {}, points: [] });
+    view.clear();
+    startedAt = performance.now();
+    view.busy(true);
+    session.start({
+      shape: shape.shape,
+      context: Number(chosen.context),
+      batches: BATCHES,
+      memory: Number(chosen.memory) * 2 ** 20,
+      read: READ_BYTES,
+      threads: Math.max(1, Math.min(MOST_THREADS, navigator.hardwareConcurrency || 1)),
+      wasm: chosen.part !== "gpu",
+      gpu: chosen.part !== "wasm",
+      climb: 6, // seconds of arithmetic for the climb
+      seconds: 26,
+      ...api.options,
+    });
+  }
+
+  // What a message changes beside the panel; then it is kept and shown.
+  function hear(message) {
+    const { type } = message;
+    if (type === "roof") {
+      kept.roofs[message.engine] = message;
+      const machine = toMachine(message, about, Number(chosen.memory) * 2 ** 20);
+      kept.machines[message.engine] = machine;
+      api.take?.(JSON.stringify(machine));
+    } else if (type === "plan" && message.layers > 0) {
+      const name = view.t(message.layers < message.of ? "live.cut" : "live.whole", planValues(message));
+      const cut = cutModel(shape.model, shape.shape, message.layers, message.format, name);
+      kept.plans[message.engine] = { ...message, model: cut.id };
+      api.addModel?.(cut);
+      const formats = { weights: "", kv: "", compute: "", ceilings: "" };
+      api.show?.({ model: cut.id, phase: "decode", batch: 1, context: Number(chosen.context), ...formats });
+    } else if (type === "point") {
+      const { name } = kept.machines[message.engine];
+      const at = { ...about, machine: name, time: new Date().toISOString() };
+      const point = toPoint(message, kept.roofs[message.engine], shape.shape.id, at);
+      kept.points.push(point);
+      api.take?.(JSON.stringify({ ...point, model: kept.plans[message.engine].model }));
+      api.show?.({ batch: message.batch });
+    } else if (type === "done" || type === "error") {
+      kept.took = (performance.now() - startedAt) / 1000;
+    }
+    if (type !== "progress") kept.messages.push(message);
+    view.tell(message);
+  }
+
+  const planValues = (plan) => ({
+    layers: plan.layers,
+    of: plan.of,
+    model: shape.shape.name,
+    format: plan.format,
+    bytes: si(plan.bytes, "B"),
+  });
+
+  function draw(element, t) {
+    view = makeView(element, t, { api, chosen, kept, begin, session, planValues });
+    for (const message of kept.messages) view.tell(message);
+    view.busy(session.running);
+    if (writer) {
+      const part = h("section", { class: "live-writer" });
+      element.append(part);
+      writer.draw(part, t);
+    }
+  }
+
+  return { draw, kept, stop: () => session.stop() };
+}
+
+// The panel in one language.
+function makeView(element, t, { api, chosen, kept, begin, session, planValues }) {
+  const select = (name, options) => {
+    const box = h(
+      "select",
+      { id: `live-${name}` },
+      options.map(([value, text]) => h("option", { value, selected: value === chosen[name] }, text)),
+    );
+    box.addEventListener("change", () => {
+      chosen[name] = box.value;
+    });
+    return h("label", { class: "field", for: box.id }, h("span", {}, t(`live.${name}`)), box);
+  };
+  const fields = [
+    select("model", api.shapes.map(({ shape: s }) => [s.id, s.name])),
+    select("context", CONTEXTS.map((n) => [String(n), t("live.tokens", { count: n })])),
+    select("memory", MEMORIES.map((n) => [String(n), n < 1024 ? `${n} MiB` : `${n / 1024} GiB`])),
+    select("part", ["both", "wasm", "gpu"].map((name) => [name, t(`live.part.${name}`)])),
+  ];
   const start = h("button", { type: "button", class: "primary", id: "live-start", onclick: begin }, t("live.start"));
-  const halt = h("button", { type: "button", id: "live-stop", hidden: true, onclick: () => session.stop() }, t("live.stop"));
-  const bar = h("progress", { max: 1, value: 0, hidden: true, "aria-label": t("live.progress") });
+  const halt = h("button", { type: "button", id: "live-stop", onclick: () => session.stop() }, t("live.stop"));
+  const bar = h("progress", { max: 1, value: 0, "aria-label": t("live.progress") });
   const status = h("p", { class: "live-status", role: "status" });
   const notes = h("ul", { class: "live-notes" });
-  const roofs = h("tbody");
-  const points = h("tbody");
+  const [roofs, points] = [h("tbody"), h("tbody")];
   const table = (caption, heads, body) =>
     h(
       "div",
@@ -74,25 +148,21 @@ export function mount(element, api) {
         "table",
         {},
         h("caption", {}, caption),
-        h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, t(key))))),
+        h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, t(`live.col.${key}`))))),
         body,
       ),
     );
-  const roofTable = table(t("live.roofs"), ["live.col.part", "live.col.read", "live.col.product", "live.col.ridge"], roofs);
+  const roofTable = table(t("live.roofs"), ["part", "read", "product", "ridge"], roofs);
   const pointTable = table(
     t("live.points"),
-    ["live.col.part", "live.col.batch", "live.col.speed", "live.col.climb", "live.col.step", "live.col.bandwidth", "live.col.share", "live.col.intensity"],
+    ["part", "batch", "speed", "climb", "step", "bandwidth", "share", "intensity"],
     points,
   );
-  const save = h(
-    "p",
-    { class: "buttons", hidden: true },
-    h("button", { type: "button", id: "live-save-points", onclick: savePoints }, t("live.save.points")),
-  );
+  const save = h("p", { class: "buttons", hidden: true });
   element.replaceChildren(
     h("h2", {}, t("live.title")),
     h("p", {}, t("live.lead")),
-    h("div", { class: "fields" }, modelField, contextField, memoryField, partField),
+    h("div", { class: "fields" }, fields),
     h("p", { class: "buttons" }, start, halt),
     bar,
     status,
@@ -102,137 +172,108 @@ export function mount(element, api) {
     save,
   );
 
-  const session = new Session(api.worker, hear);
-
-  function begin() {
-    shape = api.shapes.find((x) => x.shape.id === model.value);
-    Object.assign(kept, { roofs: {}, plans: {}, points: [], machines: {} });
-    for (const box of [notes, roofs, points]) box.replaceChildren();
+  function clear() {
+    for (const box of [notes, roofs, points, save]) box.replaceChildren();
     for (const box of [roofTable, pointTable, save]) box.hidden = true;
-    startedAt = performance.now();
-    busy(true);
-    session.start({
-      shape: shape.shape,
-      context: Number(context.value),
-      batches: BATCHES,
-      memory: Number(memory.value) * 2 ** 20,
-      read: READ_BYTES,
-      threads: Math.max(1, Math.min(MOST_THREADS, navigator.hardwareConcurrency || 1)),
-      wasm: part.value !== "gpu",
-      gpu: part.value !== "wasm",
-      climb: 6, // seconds of arithmetic for the climb
-      seconds: 26,
-    });
   }
 
   function busy(on) {
     start.disabled = on;
     halt.hidden = !on;
     bar.hidden = !on;
-    bar.value = 0;
+    if (!on) bar.value = 0;
     element.setAttribute("aria-busy", String(on));
   }
 
   const say = (key, values) => setText(status, t(`live.${key}`, values));
   const note = (code, values = {}) => {
-    const shown = { ...values, ...(values.bytes ? { bytes: si(values.bytes, "B") } : {}) };
+    const shown = typeof values.bytes === "number" ? { ...values, bytes: si(values.bytes, "B") } : values;
     notes.append(h("li", { "data-code": code }, t(`live.note.${code}`, shown)));
   };
-
-  function hear(message) {
-    const { type } = message;
-    if (type === "progress") {
-      bar.value = message.fraction;
-      say(`stage.${message.code}`, message.values);
-    } else if (type === "note") note(message.code, message.values);
-    else if (type === "roof") addRoof(message);
-    else if (type === "plan") addPlan(message);
-    else if (type === "point") addPoint(message);
-    else if (type === "done" || type === "error") finish(message);
-  }
-
-  function finish(message) {
-    busy(false);
-    if (message.type === "error") note(message.code, message.values);
-    const took = seconds((performance.now() - startedAt) / 1000);
-    const code = message.type === "error" ? "failed" : message.stopped ? "stopped" : "done";
-    say(code, { time: took, count: kept.points.length });
-    save.hidden = kept.points.length === 0 && Object.keys(kept.roofs).length === 0;
-  }
-
   const spread = (of) => (of.spread === null ? "" : ` ± ${percent(of.spread)}`);
-  const row = (...cells) => h("tr", {}, cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text)));
+  const row = (...cells) =>
+    h("tr", {}, cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text)));
+  const button = (attributes, text, onclick) => h("button", { type: "button", ...attributes, onclick }, text);
 
-  function addRoof(roof) {
-    kept.roofs[roof.engine] = roof;
-    const machine = toMachine(roof, about, Number(memory.value) * 2 ** 20);
-    kept.machines[roof.engine] = machine;
-    roofTable.hidden = false;
-    for (const [precision, compute] of Object.entries(roof.compute)) {
-      roofs.append(
+  const shown = {
+    progress({ code, fraction, values }) {
+      bar.value = fraction;
+      say(`stage.${code}`, values);
+    },
+
+    note({ code, values }) {
+      note(code, values);
+    },
+
+    roof(roof) {
+      roofTable.hidden = false;
+      for (const [precision, compute] of Object.entries(roof.compute)) {
+        roofs.append(
+          row(
+            t(`live.engine.${roof.engine}`, { threads: roof.threads ?? 0, name: roof.about?.name ?? "" }),
+            `${si(roof.bandwidth.best, "B/s")}${spread(roof.bandwidth)}`,
+            `${precision} ${si(compute.best, "FLOP/s")}${spread(compute)}`,
+            `${digits(compute.best / roof.bandwidth.best)} FLOP/B`,
+          ),
+        );
+      }
+      const machine = kept.machines[roof.engine];
+      const name = `${machine.id}.json`;
+      const file = () => download(name, `${JSON.stringify(machine, null, 2)}\n`, "application/json");
+      save.append(button({ "data-engine": roof.engine }, t("live.save.machine", { name }), file));
+    },
+
+    plan(plan) {
+      if (plan.layers === 0) return note("room", planValues(plan));
+      if (plan.reason) note(`layers.${plan.reason}`, planValues(plan));
+      const most = Math.max(...plan.batches);
+      if (most < Math.max(...BATCHES) && plan.engine === "wasm") note("batch", { batch: most });
+      return null;
+    },
+
+    point(point) {
+      const roof = kept.roofs[point.engine];
+      const { median } = point.seconds;
+      const first = kept.messages.find((m) => m.type === "point" && m.engine === point.engine);
+      const speed = point.batch / median;
+      const ceiling = Math.min(roof.compute[point.format].best, point.intensity * roof.bandwidth.best);
+      pointTable.hidden = false;
+      points.append(
         row(
-          t(`live.engine.${roof.engine}`, { threads: roof.threads ?? 0, name: roof.about?.name ?? "" }),
-          `${si(roof.bandwidth.best, "B/s")}${spread(roof.bandwidth)}`,
-          `${precision} ${si(compute.best, "FLOP/s")}${spread(compute)}`,
-          `${digits(compute.best / roof.bandwidth.best)} FLOP/B`,
+          t(`live.short.${point.engine}`),
+          digits(point.batch),
+          t("live.rate", { speed: digits(speed) }),
+          `×${digits((speed * first.seconds.median) / first.batch)}`,
+          `${seconds(median)}${spread(point.seconds)}`,
+          si(point.bytes / median, "B/s"),
+          percent(point.flops / median / ceiling),
+          digits(point.intensity),
         ),
       );
-    }
-    const name = `${machine.id}.json`;
-    const file = () => download(name, `${JSON.stringify(machine, null, 2)}\n`, "application/json");
-    save.querySelector(`[data-engine="${roof.engine}"]`)?.remove();
-    save.append(
-      h("button", { type: "button", "data-engine": roof.engine, onclick: file }, t("live.save.machine", { name })),
-    );
-    api.take?.(JSON.stringify(machine));
+    },
+
+    done({ stopped }) {
+      end(stopped ? "stopped" : "done");
+    },
+
+    error({ code, values }) {
+      note(code, values);
+      end("failed");
+    },
+  };
+
+  function end(code) {
+    busy(false);
+    const count = kept.points.length;
+    say(code === "done" && count === 0 ? "none" : code, { time: seconds(kept.took), count });
+    save.hidden = count === 0 && Object.keys(kept.roofs).length === 0;
+    if (count === 0) return;
+    const file = () => download("browser-points.jsonl", toLines(kept.points), "application/jsonl");
+    save.prepend(button({ id: "live-save-points" }, t("live.save.points"), file));
   }
 
-  function addPlan(plan) {
-    kept.plans[plan.engine] = plan;
-    const values = { layers: plan.layers, of: plan.of, model: shape.shape.name, bytes: si(plan.bytes, "B") };
-    if (plan.layers === 0) note("room", values);
-    else if (plan.reason) note(`layers.${plan.reason}`, values);
-    if (plan.layers === 0) return;
-    const most = Math.max(...plan.batches);
-    if (most < Math.max(...BATCHES) && plan.engine === "wasm") note("batch", { batch: most });
-    const name = t(plan.layers < plan.of ? "live.cut" : "live.whole", { ...values, format: plan.format });
-    const cut = cutModel(shape.model, shape.shape, plan.layers, plan.format, name);
-    plan.model = cut.id;
-    api.addModel?.(cut);
-    api.show?.({ model: cut.id, phase: "decode", batch: 1, context: Number(context.value), weights: "", kv: "", compute: "" });
-  }
-
-  function addPoint(point) {
-    const roof = kept.roofs[point.engine];
-    const machine = kept.machines[point.engine].name;
-    const at = { ...about, machine, time: new Date().toISOString() };
-    kept.points.push(toPoint(point, roof, shape.shape.id, at));
-    const { median } = point.seconds;
-    const first = kept.first?.engine === point.engine ? kept.first : (kept.first = point);
-    const ceiling = Math.min(roof.compute[point.format].best, point.intensity * roof.bandwidth.best);
-    pointTable.hidden = false;
-    points.append(
-      row(
-        t(`live.short.${point.engine}`),
-        digits(point.batch),
-        t("live.rate", { speed: digits(point.batch / median) }),
-        `×${digits((point.batch / median) / (first.batch / first.seconds.median))}`,
-        `${seconds(median)}${spread(point.seconds)}`,
-        si(point.bytes / median, "B/s"),
-        percent(point.flops / median / ceiling),
-        digits(point.intensity),
-      ),
-    );
-    const shown = { ...kept.points.at(-1), model: kept.plans[point.engine].model };
-    api.take?.(JSON.stringify(shown));
-    api.show?.({ batch: point.batch });
-  }
-
-  function savePoints() {
-    download("browser-points.jsonl", toLines(kept.points), "application/jsonl");
-  }
-
-  return { stop: () => session.stop(), results: kept };
+  clear();
+  return { t, clear, busy, tell: (message) => shown[message.type]?.(message) };
 }
 
 const today = () => new Date().toISOString().slice(0, 10);
