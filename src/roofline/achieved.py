@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from .bound import Bound
 from .errors import InputError
+from .record import record
 
 _NUMBER = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*(.+?)\s*\Z")
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -18,7 +18,7 @@ ALLOWANCE = 1.02
 """Up to this times the roof is put down to rounding; beyond it the point is suspect."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Achieved:
     """A measured step beside its bound.
 

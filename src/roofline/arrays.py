@@ -7,11 +7,11 @@ a chunk of steps is two small matrix products; chunks fit in cache. Same table, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .bound import Case
 from .chain import Chain
+from .record import record
 from .step import Step
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ CHUNK = 8192
 """Steps evaluated at once: quantities and operators of a chunk stay in a core's L2 cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bounds:
     """Many steps under the roof: arrays of one length, SI base units.
 

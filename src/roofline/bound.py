@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from .chain import Bound, Chain, OperatorBound
@@ -28,6 +27,7 @@ from .machine.machine import Figure, Machine, Roof
 from .model.formats import Format
 from .model.model import Model
 from .parallel.layout import Parallel
+from .record import record
 from .step import Group, Quantity, Step
 from .work import Terms, Work, merge
 
@@ -41,7 +41,7 @@ DEFAULT_USABLE = 0.9
 """Fraction of memory given to weights and cache where none is said; engines' usual default."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Climb:
     """What a growing batch does to a step.
 
@@ -63,7 +63,7 @@ class Climb:
     kv_outweighs: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fit:
     """What fits in memory, on several devices in that of the fullest. Bytes.
 

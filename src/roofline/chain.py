@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .machine.links import Wire, Wiring
 from .machine.machine import Figure
+from .record import record
 from .step import Number, Quantity, Step
 from .work import Operator, Work
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperatorBound:
     """One kind of operator under the roof, all its instances together.
 
@@ -49,7 +49,7 @@ class OperatorBound:
         return self.flops / self.bytes if self.bytes else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """A step under the roof. Times in seconds, bytes in bytes.
 
@@ -120,7 +120,7 @@ class Bound:
         return self.compute_s / self.overlapped_s
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exchange:
     """A communicating operator's numbered terms, all its instances together, and their price.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from .bound import Bound, Case, Climb, Fit, OperatorBound
@@ -10,13 +9,14 @@ from .machine.load import load as load_machine
 from .machine.machine import Machine
 from .model.load import load as load_model
 from .model.model import Model
+from .record import record, replace
 from .step import Step
 from .verdict import Lever, Verdict, judge, levers
 
 SCHEMA = "roofline.explain/1"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explanation:
     """A step of a model on a machine, explained.
 

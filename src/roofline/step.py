@@ -26,10 +26,10 @@ the same text for both. The page evaluates the same table (``page/work.js``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import InputError
+from .record import record, replace
 
 Number = Any
 """An int, a float, or a NumPy array of them."""
@@ -38,7 +38,7 @@ LARGEST = 1 << 40
 """No batch, prompt or context beyond this: products stay exact and finite."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Sequences that take part in a step alike.
 
@@ -60,7 +60,7 @@ class Group:
         return self.past + self.new_tokens
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One forward pass.
 
@@ -174,7 +174,7 @@ def _seen(n: Number, window: int | None, stride: int) -> Number:
     return total if window is None else total + (n - rising) * window
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantity:
     """One number that a step is priced by; see the module's table.
 

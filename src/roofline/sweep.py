@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from .arrays import Bounds, Table
 from .bound import Case, Climb, Fit
 from .errors import InputError
+from .record import record
 from .step import Group, Step
 from .units import parse_count
 
@@ -21,7 +21,7 @@ BLOCK = 65_536
 _RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """Whole numbers: a list, or start, start+step … end."""
 
@@ -86,7 +86,7 @@ def span(text: str, what: str) -> Span:
     return Span(tuple(dict.fromkeys(found)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Curve:
     """One model in its formats on one machine at one context, over batch.
 

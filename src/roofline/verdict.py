@@ -11,18 +11,18 @@ step by the overlapped bound, before over after, so it is the most that the chan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .bound import Bound, Case, Climb, Fit
 from .errors import RooflineError
+from .record import field, record, replace
 from .step import Step
 
 BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
 CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "suspect")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lever:
     """A change, and the most that it can give.
 
@@ -38,7 +38,7 @@ class Lever:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What holds a step back.
 

@@ -8,9 +8,9 @@ steps (:meth:`Work.matrix`), and from JSON: one formula, no second model that dr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .record import field, record, replace
 from .step import ONE, TOKENS, Group, Number, Quantity, Step
 
 Terms = tuple[tuple[Quantity, float], ...]
@@ -27,7 +27,7 @@ BYTES = (*TRAFFIC, "activations", "held", *TALK)
 resident, and communication."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operator:
     """One kind of kernel of a model, with its price.
 
@@ -97,7 +97,7 @@ def merge(*lists: Terms) -> Terms:
     return tuple(total.items())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cost:
     """What one operator costs in one step, all its instances together.
 
@@ -117,7 +117,7 @@ class Cost:
         return self.weights + self.kv_read + self.kv_write + self.state
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Work:
     """A model's operators in given formats, ready to be priced.
 
@@ -128,7 +128,7 @@ class Work:
 
     operators: tuple[Operator, ...]
     resident: float = 0
-    _plan: list[Any] = field(default_factory=list, compare=False, repr=False)
+    _plan: list[Any] = field(default_factory=list, compare=False)
 
     def plan(self) -> Any:
         """Quantities numbered, and each operator's terms over these numbers (made once)."""
@@ -187,7 +187,7 @@ class Work:
 
     def scaled(self, **changes: Any) -> Work:
         """A copy with other operators or resident bytes."""
-        return replace(self, _plan=[], **changes)
+        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         """The table as JSON: quantities once, operators as coefficients over them."""

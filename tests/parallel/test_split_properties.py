@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +15,7 @@ from parallel.strategies import MODELS, case, cases, layouts
 from roofline import Group, InputError, Parallel, Step, load_model
 from roofline.arrays import Table
 from roofline.explanation import explain_case
+from roofline.record import replace
 from roofline.step import Quantity
 from roofline.work import Work
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from roofline.place.gap import fixed_time
 from roofline.place.resolve import Resolver, short_config, shortened
 from roofline.place.summary import judged, text
 from roofline.points import Part, Point, PointsWriter, Roof, Seconds
+from roofline.record import replace
 from roofline.step import Group, Step
 from roofline.units import parse_quantity
 from roofline.words import Words

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from ..bound import Case
 from ..machine.machine import Figure
+from ..record import record
 from ..units import count, digits, si
 from ..words import Words
 from .picture import Picture, Point
@@ -23,7 +24,7 @@ Ruler = Callable[[str], float]
 """The width of a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stroke:
     """A line: ``datasheet``, ``measured``, ``ridge``, ``ghost``, ``path``, ``rest`` or ``wall``."""
 
@@ -31,7 +32,7 @@ class Stroke:
     points: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mark:
     """A mark: ``ghost``, ``hollow``, ``stop``, ``prefill`` or ``here``."""
 
@@ -40,7 +41,7 @@ class Mark:
     y: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plane:
     """Where everything is. Pixels, y downwards.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..bound import Case
+from ..record import record
 from ..step import Step
 
 TICKS = (1, 8, 64, 256)
 """Batches marked on the decode path."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Point:
     """A step in the plane.
 
@@ -26,7 +25,7 @@ class Point:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picture:
     """The resting picture.
 

@@ -7,7 +7,8 @@ page does the same (``page/web/place.js``); here it serves the still picture and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ..record import record
 
 AROUND = {
     "e": (1, 0),
@@ -24,7 +25,7 @@ Line = tuple[float, float, float, float, float]
 """From x, y to x, y, and what a label pays that crosses it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Box:
     """A rectangle, y downwards."""
 
@@ -64,7 +65,7 @@ class Box:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """A text and the places that it may take.
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..errors import RooflineError
 from ..points import Point, PointsWriter, Roof
 from ..points.point import NOTHING
+from ..record import replace
 from .base import Engine, Job, Setup
 from .endpoint import Outcome
 from .plan import Plan

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from ..record import record
 from .machine import Ceilings, Figure, Machine
 
 UNITS = {"bandwidth": "B/s", "compute": "FLOP/s", "overhead": "s"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Difference:
     """One figure of two machines.
 

@@ -15,9 +15,8 @@ A message waits for the latency of the slowest link that the group needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..errors import InputError
+from ..record import record
 from .machine import Figure, Link, Machine
 
 
@@ -58,7 +57,7 @@ GIVEN = "given"
 """Source of a bandwidth or latency that was not read from the machine's file."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strand:
     """One link's part in a collective.
 
@@ -80,7 +79,7 @@ class Strand:
         return self.carries / self.bandwidth
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wire:
     """What a collective over a group costs.
 
@@ -111,7 +110,7 @@ class Wire:
         return self.latency.value if self.latency else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wiring:
     """A machine's links, or what was given instead.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UnsupportedError
+from ..record import field, record
 
 # What runs a product where the machine has no unit for its format: 8- and 4-bit weights are
 # widened as they are read, bf16 runs as fp16 on a machine that has only that, and so on.
@@ -24,7 +24,7 @@ WIDER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Figure:
     """One number about a machine, and where it comes from.
 
@@ -49,11 +49,11 @@ class Figure:
 
     def to_json(self) -> dict[str, Any]:
         """The figure as JSON, empty parts left out."""
-        found = {name: getattr(self, name) for name in self.__slots__}
+        found = {name: getattr(self, name) for name in type(self).__match_args__}
         return {k: v for k, v in found.items() if v not in ("", None)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Link:
     """A connection to other devices.
 
@@ -76,7 +76,7 @@ class Link:
     topology: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ceilings:
     """Ceilings of one kind, datasheet's or measured.
 
@@ -91,7 +91,7 @@ class Ceilings:
     overhead: Mapping[str, Figure] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Roof:
     """The two ceilings that a step is held against.
 
@@ -136,7 +136,7 @@ class Roof:
         return self.peak(precision).value / self.bandwidth.value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Machine:
     """One device (a GPU, an accelerator, a chip or a CPU socket).
 

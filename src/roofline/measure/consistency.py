@@ -7,8 +7,7 @@ becomes the ceiling, and the file says where it came from; a point measured
 elsewhere (an engine's decode) is held against the file with `excess`.
 """
 
-from dataclasses import replace
-
+from ..record import replace
 from .sampling import Figure
 
 Figures = dict[str, Figure]

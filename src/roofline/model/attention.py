@@ -9,14 +9,14 @@ batch. A window, a chunk or a choice of keys bounds pairs and entries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from ..record import record, replace
 from ..step import TOKENS, Quantity, entries, held, pairs
 from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """Which keys a query attends to; all up to itself where nothing is set.
 
@@ -68,7 +68,7 @@ class Span:
 ALL = Span()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attention:
     """Grouped-query attention; ``kv_heads = heads`` is multi-head, 1 is multi-query.
 

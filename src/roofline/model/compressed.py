@@ -15,14 +15,14 @@ The tokens that the next entry is made of wait in a buffer: each is written once
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from ..record import record, replace
 from ..step import SEQUENCES, TOKENS, entries, held, pairs
 from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompressedAttention:
     """One layer's attention.
 

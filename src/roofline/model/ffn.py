@@ -8,14 +8,14 @@ is read once: neither k, nor min(E, k·N), nor all E.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from ..record import record, replace
 from ..step import TOKENS, touched
 from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mlp:
     """A dense feed-forward network.
 
@@ -68,7 +68,7 @@ class Mlp:
         yield from linear(f"{self.title}.down", (self._out(),), pricing)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Experts:
     """A mixture of experts.
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from ..errors import UnsupportedError
+from ..record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """How a matrix of ``inputs × outputs`` weights lies in memory, to the byte.
 
@@ -52,7 +52,7 @@ class Layout:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Format:
     """How one kind of number is stored.
 

@@ -14,15 +14,15 @@ fp8 beside a bf16 cache.)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..record import record
 from ..step import TOKENS, entries, held, pairs
 from ..work import Operator
 from .compressed import buffer
 from .parts import Linear, Pricing, linear, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Indexer:
     """An indexer.
 

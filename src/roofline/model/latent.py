@@ -12,15 +12,15 @@ Each group of a step takes the cheaper of the two, as engines do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from ..record import record, replace
 from ..step import TOKENS, Quantity, entries, held
 from ..work import Operator
 from .attention import ALL, Span
 from .parts import Linear, Pricing, divide, linear, once, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LatentAttention:
     """MLA.
 

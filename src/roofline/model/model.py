@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from ..record import field, record, replace
 from ..step import ROWS, TOKENS
 from ..work import Operator, Work
 from . import formats
@@ -27,7 +27,7 @@ class Scheme(Protocol):
         """The precision of the products with it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Uniform:
     """Every matrix in one format."""
 
@@ -47,7 +47,7 @@ class Uniform:
         return self.format.compute
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layer:
     """Layers that are alike.
 
@@ -72,7 +72,7 @@ class Layer:
         return self.vectors + sum(parameters(p) for p in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pricing:
     """Formats at one place of a model: see :class:`roofline.model.parts.Pricing`."""
 
@@ -98,7 +98,7 @@ class Pricing:
         return self.activation.compute
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Model:
     """A decoder language model.
 
@@ -144,12 +144,12 @@ class Model:
     drafter: Model | None = None
     notes: tuple[str, ...] = ()
     source: str = ""
-    _work: dict[Any, Work] = field(default_factory=dict, compare=False, repr=False)
-    cases: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    _work: dict[Any, Work] = field(default_factory=dict, compare=False)
+    cases: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     def altered(self, **changes: Any) -> Model:
         """A copy with other attributes, and nothing kept from this one's work."""
-        return replace(self, _work={}, cases={}, **changes)
+        return replace(self, **changes)
 
     @property
     def depth(self) -> int:

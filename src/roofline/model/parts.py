@@ -10,16 +10,16 @@ output is then to be summed over them; a part that gives itself back runs whole 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import InputError
+from ..record import record
 from ..step import ROWS, TOKENS
 from ..work import Operator, Terms
 from .formats import Format
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Linear:
     """A matrix product, ``inputs → outputs``, shapes [tokens, inputs] · [inputs, outputs].
 
@@ -91,7 +91,7 @@ class Part(Protocol):
         """What runs, in order, ``count`` 1 each."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matrices:
     """Matrices that every token passes through, outside attention and feed-forward.
 
@@ -128,7 +128,7 @@ class Matrices:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unused:
     """Parameters that a checkpoint holds and that a step of text does not touch.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from ..record import record, replace
 from .formats import FP32, Format
 from .parts import Linear, divide
 from .state import Recurrent, Scan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mamba2(Recurrent):
     """Mamba-2: ``heads`` of ``width`` channels, each with a state of ``width × states``.
 
@@ -60,7 +59,7 @@ class Mamba2(Recurrent):
         return replace(self, heads=heads, groups=divide(self.groups, tp, "Mamba groups"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mamba1(Recurrent):
     """Mamba-1: ``inner`` channels with ``states`` numbers each.
 
@@ -107,7 +106,7 @@ class Mamba1(Recurrent):
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GatedDelta(Recurrent):
     """Gated delta net (Qwen3-Next): a state of ``key × value`` for each value head."""
 
@@ -151,7 +150,7 @@ class GatedDelta(Recurrent):
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KimiDelta(Recurrent):
     """Kimi delta attention (arXiv 2510.26692): a decay for each channel.
 
@@ -196,7 +195,7 @@ class KimiDelta(Recurrent):
         return replace(self, heads=divide(self.heads, tp, "delta heads"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lightning(Recurrent):
     """Lightning attention (MiniMax-01, arXiv 2501.08313): linear attention with a decay."""
 
@@ -226,7 +225,7 @@ class Lightning(Recurrent):
         return replace(self, heads=divide(self.heads, tp, "linear heads"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShortConv(Recurrent):
     """A gated short convolution (LFM2): the convolution's tail is all its state."""
 
@@ -256,7 +255,7 @@ class ShortConv(Recurrent):
         return replace(self, channels=divide(self.channels, tp, "channels"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LinearUnit(Recurrent):
     """A real-gated linear recurrent unit (Griffin, arXiv 2402.19427): one number a channel."""
 

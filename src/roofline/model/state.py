@@ -15,15 +15,15 @@ counted. (Kernels that go through a prompt in chunks spend more; no schedule nee
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..record import record
 from ..step import SEQUENCES, TOKENS
 from ..work import Operator
 from .formats import FP32, Format
 from .parts import Linear, Pricing, linear, once, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scan:
     """What a layer with a state is made of.
 

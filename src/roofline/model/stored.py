@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..files.safetensors import Checkpoint, Tensor
+from ..record import field, record
 from .formats import Format, Layout
 from .model import Model, Scheme
 from .parts import Linear
@@ -38,7 +39,7 @@ class Module:
     dtype: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Share(Layout):
     """A matrix whose bytes are known from its file: its share of them."""
 
@@ -50,7 +51,7 @@ class Share(Layout):
         return self.size * inputs * outputs // self.weights
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Corrected:
     """A scheme with the formats that a file's tensors turned out to have.
 

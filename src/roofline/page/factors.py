@@ -13,7 +13,6 @@ activations') or ``@d`` (the activations', whatever is chosen).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..model import Model
@@ -21,6 +20,7 @@ from ..model.formats import Format
 from ..model.model import Uniform
 from ..parallel.layout import Parallel
 from ..parallel.split import split
+from ..record import replace
 from ..work import BYTES, Operator, Work
 
 # Sizes (w, c, a) at which work is looked at. The first four give the factors, the last checks.
@@ -55,7 +55,7 @@ def _work(
     model: Model, layout: Parallel, sizes: tuple[int, int, int], own: bool, override: str | None
 ) -> Work:
     w, c, a = sizes
-    probed = replace(model, dtype=Format("probe", a, "@a"), _work={})
+    probed = replace(model, dtype=Format("probe", a, "@a"))
     formats: dict[str, Any] = {
         "weights": None if own else Format("probe", w, "@w"),
         "kv": Format("probe", c, "@c"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import InputError, UnsupportedError
@@ -19,6 +19,7 @@ from ..model import load as load_model
 from ..model.attention import Attention
 from ..model.ffn import Mlp
 from ..model.load import entries
+from ..record import replace
 from . import engine as engines
 from .bundle import FOLDER, bundle, read
 from .data import format_json, model_json

@@ -27,12 +27,12 @@ partial sums are added up by the one all-reduce that tensor parallelism needs an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import comb
 
 from ..model.ffn import Experts
 from ..model.model import Model
 from ..model.parts import Part, whole
+from ..record import replace
 from ..step import ONE, ROWS, TOKENS, Quantity
 from ..work import Operator
 from .layout import Parallel

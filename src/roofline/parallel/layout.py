@@ -12,15 +12,14 @@ devices = tp · dp · pp, and ep divides tp · dp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 from ..errors import InputError
+from ..record import record
 
 MOST = 1 << 20
 """Devices in all, beyond any machine."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parallel:
     """A layout over devices.
 
@@ -41,12 +40,12 @@ class Parallel:
     microbatches: int | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None and field.name == "microbatches":
+        for name in ("tp", "pp", "ep", "dp", "microbatches"):
+            value = getattr(self, name)
+            if value is None and name == "microbatches":
                 continue
             if type(value) is not int or not 1 <= value <= MOST:
-                raise InputError(f"{field.name} must be a whole number from 1, not {value!r}")
+                raise InputError(f"{name} must be a whole number from 1, not {value!r}")
         if self.microbatches is not None and self.pp == 1:
             raise InputError("microbatches go through a pipeline: they need pp of 2 or more")
         if self.devices > MOST:

@@ -10,13 +10,13 @@ left over goes to the stages before the last one, which has the head.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError, UnsupportedError
 from ..model.ffn import Experts
 from ..model.model import Layer, Model
 from ..model.parts import Part
+from ..record import replace
 from .layout import Parallel
 
 LARGEST_TRIED = 1024

@@ -13,11 +13,11 @@ taken to be hit evenly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.formats import Format
 from ..model.model import Model, together
+from ..record import record, replace
 from ..step import ONE, Quantity
 from ..work import BYTES, Operator, Work
 from .collectives import talk
@@ -25,7 +25,7 @@ from .layout import Parallel
 from .shard import stages
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Split:
     """A model's work, divided.
 

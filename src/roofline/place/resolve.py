@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..bound import Case
@@ -19,6 +19,7 @@ from ..machine.machine import Ceilings, Figure, Machine
 from ..model.load import from_config, load
 from ..model.model import Model
 from ..points import Point
+from ..record import replace
 
 _QUANT = re.compile(r"[-_.](i?q\d\w*|f16|f32|bf16|mxfp4\w*|fp8|awq|gptq|\d+bit)$", re.I)
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")

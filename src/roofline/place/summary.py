@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from .. import screen
 from ..chart import picture, terminal
 from ..chart.picture import Point as Dot
+from ..record import replace
 from ..step import Step
 from ..units import digits, percent
 from ..words import Words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..bound import Case
@@ -12,6 +12,7 @@ from ..machine.load import load as load_machine
 from ..machine.machine import Figure, Machine
 from ..model.load import load as load_model
 from ..points import Part, Point, Seconds
+from ..record import replace
 from ..step import Group
 from .placed import Placed, place, place_bytes
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from ..errors import InputError
+from ..record import replace
 from ..step import Group
 
 SCHEMA = "roofline.points/1"

@@ -9,13 +9,14 @@ bandwidth and peak is reached) move to where the points are, and with many they 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..bound import Case
 from ..errors import InputError
 from ..parallel import Parallel
 from ..points import Point as Measured
+from ..record import replace
 from ..step import Step
 from .fit import Prior, fit, median_error
 from .interval import quantiles

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from ..record import replace
 from .interval import Interval, around
 from .predictor import Predictor
 from .profile import Profile

@@ -8,9 +8,10 @@ them all at once. Fits need this: a whole data set is priced in milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from ..record import replace
 from .device import Device
 from .kernel import Load, Loads, Talk
 from .steptime import Paces, step_time

@@ -8,11 +8,11 @@ A module for records (objects of JSON, rows of CSV and Markdown tables) has `NAM
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import IO
 
 from ...errors import InputError
 from ...points.point import Point, Source
+from ...record import replace
 from . import (
     aiperf,
     gpt_fast,

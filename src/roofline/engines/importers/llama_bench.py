@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...errors import InputError
+from ...record import replace
 from . import fields
 from .fields import Record
 from .reading import Reading

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import InputError
 from ...points.point import NOTHING, Part, Point, Seconds, Source
+from ...record import replace
 from ...step import Group
 
 KINDS = ("decode", "prefill", "token", "first", "run")

@@ -7,8 +7,8 @@ and keys by other names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from ...record import replace
 from ..config import Config
 from ..model import Model
 from ..parts import Linear

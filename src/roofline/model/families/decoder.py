@@ -9,10 +9,10 @@ each label. New labels are new rows; the reader below stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import InputError
+from ...record import field, record
 from ..attention import ALL, Attention, Span
 from ..config import Config
 from ..ffn import Mlp
@@ -30,7 +30,7 @@ Switch = str | bool
 """A config key, or a fixed value."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heads:
     """How a family's grouped-query attention differs from Llama's.
 
@@ -214,7 +214,7 @@ GROUPED: Mapping[str, Builder] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Family:
     """How a family differs from Llama.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...record import replace
 from ..config import Config
 from ..model import Model
 from .decoder import Family, Heads, after_first, always, every, listed, read, windowed

@@ -7,10 +7,10 @@ have them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import InputError
+from ...record import record, replace
 from ..config import Config
 from ..ffn import Experts, Mlp
 from ..model import Model
@@ -36,7 +36,7 @@ Shared = Callable[[Config, int], int]
 """Width of the shared experts together, 0 for none; given the width of a routed one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mixture:
     """A family's experts.
 

@@ -7,9 +7,8 @@ attention), MiniMax-01 (lightning attention), Nemotron-H, Bamba, Granite 4, Falc
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...errors import InputError
+from ...record import replace
 from ..attention import Span
 from ..config import Config
 from ..ffn import Mlp

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...record import replace
 from ..attention import ALL, Span
 from ..config import Config
 from ..latent import LatentAttention

@@ -7,10 +7,10 @@ layer), Laguna, Nemotron Super (a block configuration for each layer).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...errors import InputError
+from ...record import replace
 from ..attention import Attention, Span
 from ..config import Config, short
 from ..ffn import Mlp

@@ -6,9 +6,8 @@ of the layer before), Dots 3 (mixed with sliding windows), MiniMax-M3 (top 16 bl
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...errors import InputError
+from ...record import replace
 from ..attention import Span
 from ..config import Config
 from ..hyper import head as hyper_head

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 
 from ...errors import InputError, UnsupportedError
 from ...files.gguf import TYPES, Tensor
+from ...record import field, record
 from .. import formats
 from ..formats import Format, Layout
 from ..model import Model
@@ -98,7 +98,7 @@ def of_type(name: str) -> Format:
     return Format(name, size / weights, "bf16")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blend(Layout):
     """A matrix in tensors of several types: their bytes, over their weights."""
 
@@ -110,7 +110,7 @@ class Blend(Layout):
         return self.size * inputs * outputs // self.weights
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Held:
     """The storage that a file's tensors are.
 
@@ -124,7 +124,7 @@ class Held:
     found: Mapping[str, Format]
     usual: Format
     compute_: str = "bf16"
-    _none: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    _none: dict[str, str] = field(default_factory=dict, compare=False)
 
     def weight(self, path: str) -> Format:
         """The format of the matrix at a full module path."""

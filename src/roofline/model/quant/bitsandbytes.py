@@ -7,9 +7,8 @@ quantisation keeps these in a byte each, with an fp32 per 256 of them, and table
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...errors import UnsupportedError
+from ...record import record
 from ..config import Config
 from ..formats import Format, Layout
 from . import layouts
@@ -21,7 +20,7 @@ BLOCK = 64
 NESTED = 256
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blocks(Layout):
     """Blocks of 64 weights over the flattened matrix, their maxima nested or not."""
 

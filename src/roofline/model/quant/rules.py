@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from ...record import field, record
 from ..formats import Format
 from .names import canonical
 
@@ -20,7 +20,7 @@ TABLE = "model.embed_tokens"
 """The path at which the input embedding's format is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rules:
     """The storage of a quantised checkpoint.
 
@@ -39,7 +39,7 @@ class Rules:
     table: bool = False
     head: bool = False
     routers: bool = False
-    _memo: dict[str, Format] = field(default_factory=dict, compare=False, repr=False)
+    _memo: dict[str, Format] = field(default_factory=dict, compare=False)
 
     def weight(self, path: str) -> Format:
         """The format of the matrix at a full module path."""
@@ -63,7 +63,7 @@ class Rules:
         return self.choose(path) or self.plain
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantised:
     """What a quantisation config says.
 
