@@ -15,7 +15,7 @@ from . import kernel_ir
 # suit the prefetcher better; which wins differs by processor, so all are tried.
 READS = ((1, 4, 0), (2, 4, 0), (4, 2, 0), (4, 4, 0), (1, 4, 512), (2, 2, 512))
 MOVES = tuple((kind, stream) for kind in ("copy", "triad") for stream in (True, False))
-CHAINS = (8, 12)
+CHAINS = (8, 12, 16)
 _LINES = 2
 _PAIR = 32  # Arm's non-temporal store takes two registers of 16 bytes at once
 

@@ -34,9 +34,11 @@ class Live:
             self.best[key] = pick(self.best.get(key, rate), rate)
             self.counts[key] = self.counts.get(key, 0) + 1
         if self.terminal:
-            if time.monotonic() - self._last >= _EVERY:
+            if stage == "prepare" or time.monotonic() - self._last >= _EVERY:
                 self._last = time.monotonic()
                 self._draw(stage, series, left)
+        elif stage == "prepare":
+            print(self.words("measure.live.prepare", left=f"{left:.0f}"), file=self.stream)
         elif stage == "sample" and not self._said:
             for key, rate in self.best.items():
                 self._said.add(key)

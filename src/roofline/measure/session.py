@@ -91,6 +91,8 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
     if not options.force and quiet.refused(seen):
         return result
     clocks: list[float] = []
+    if progress:
+        progress("prepare", None, time.perf_counter() - started, options.budget)
     with ExitStack() as stack:
         if device.torch is None:
             probes, native = _cpu_probes(result, options, stack)
