@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 
 from roofline.cli import main
 from roofline.engines.base import Job
-from roofline.errors import InputError, UnsupportedError
+from roofline.errors import InputError, RooflineError, UnsupportedError
 from roofline.points import read_points
 
 TINY: dict[str, Any] = {
@@ -242,3 +245,53 @@ def test_the_roof_of_the_same_minutes(folder: Path, capsys: pytest.CaptureFixtur
         assert roof.bandwidth and 1e8 < roof.bandwidth < 1e13
         assert roof.compute["bf16"] >= roof.compute["fp32"] * 0.5
         assert 0 <= (roof.spread or 0) < 1
+
+
+# -- a real server with continuous batching
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    pytest.importorskip("xllamacpp")
+    pytest.importorskip("gguf")
+    from roofline.engines.random_gguf import write
+
+    path = str(tmp_path / "tiny.gguf")
+    write(path, dict(TINY, hidden_size=512), "q8_0", vocabulary=True)
+    script = os.path.join(os.path.dirname(__file__), "real_server.py")
+    process = subprocess.Popen(
+        [sys.executable, script, path, "4", "512"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin and process.stdout
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.kill()
+        process.wait()
+
+
+def test_a_real_server_at_one_to_eight_requests(server: str, tmp_path: Path) -> None:
+    """Batches that the server runs are measured as such; what has to wait is said."""
+    from roofline.engines.endpoint import Endpoint
+
+    client = Endpoint(server, environment={}, prompt=24, output=64)
+    one = client.measure(Job("decode", 1, 24), 0.2)
+    four = client.measure(Job("decode", 4, 24), 0.2)
+    for outcome, batch in ((one, 1), (four, 4)):
+        assert outcome.parts[0].groups[0].batch == batch
+        assert outcome.settings["tokens_counted_by"] == "usage"
+        assert outcome.settings["output_tokens"] == pytest.approx(64)
+        assert outcome.settings["faults"] == {}
+        assert "prefix-cached" not in outcome.notes
+        assert 24 <= outcome.settings["prompt_tokens"] < 400
+        assert outcome.settings["metrics"]["running"] >= 1
+        assert 0 < outcome.seconds.median < 1
+    # Eight requests on four slots: four are done before the others begin, so nothing overlaps.
+    with pytest.raises(RooflineError, match="ended before others began"):
+        client.measure(Job("decode", 8, 24), 0.1)

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             show.say(words("bench.preparing", engine=chosen.engine, model=chosen.model_name))
             measurer = chosen.open()
-            looker = None if args.no_roof else chosen.looker(show.say)
+            looker = None if args.no_roof else chosen.looker(measurer.setup.precisions, show.say)
             points = drive.run(
                 measurer,
                 chosen.plan,

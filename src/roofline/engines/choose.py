@@ -146,14 +146,12 @@ class Chosen:
         write(path, config, self.weights or "q8_0", self.model_name)
         return path
 
-    def looker(self, warn: Callable[[str], None]) -> Any:
+    def looker(self, precisions: tuple[str, ...], warn: Callable[[str], None]) -> Any:
         """A probe of this machine's roof, or ``None`` where the engine runs elsewhere."""
         if self.engine == "endpoint":
             return None
         from .roofs import RoofProbe, try_probe
 
-        wide = {"fp32": ("fp32",), "fp16": ("fp16",)}
-        precisions = wide.get(self.weights or "", ("bf16",))
         return try_probe(lambda: RoofProbe(self.device, precisions), warn)
 
     def clean(self) -> None:

@@ -157,7 +157,7 @@ def run(
         point = replace(point, run=name, machine=machine, settings={**facts, **point.settings})
         if roof is not None and after is not None:
             point = replace(point, roof=highest(roof, after))
-        if looker is not None and looker.emulated & set(measurer.setup.precisions):
+        if looker is not None and looker.emulated & set(measurer.setup.precisions[:1]):
             point = replace(point, notes=(*point.notes, "emulated"))
         roof = after
         if writer is not None:

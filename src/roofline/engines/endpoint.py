@@ -220,9 +220,10 @@ class Endpoint:
         median = statistics.median(times)
         last = len(times) - 1
         context = statistics.fmean(wave.context for wave in waves)
-        running = max((w.metrics.get("running", 0.0) for w in waves), default=0.0)
+        metrics = _highest([wave.metrics for wave in waves])
+        running, waiting = metrics.get("running", 0.0), metrics.get("waiting", 0.0)
         batch, notes = job.batch, []
-        if 0 < running < job.batch:
+        if waiting and 0 < running < job.batch:
             batch = round(running)
             notes.append("queued")
         cached = [wave.cached for wave in waves if wave.cached is not None]
@@ -253,7 +254,7 @@ class Endpoint:
                 "output_tokens": statistics.fmean(wave.output for wave in waves),
                 "tokens_counted_by": waves[0].counted,
                 "prompt_tokens_cached": statistics.fmean(cached) if cached else None,
-                "metrics": _highest([wave.metrics for wave in waves]),
+                "metrics": metrics,
                 "faults": dict(faults),
                 "waves": len(waves),
             },

@@ -44,15 +44,19 @@ class LlamaCpp:
         self.threads = threads or _cores()
         self.model = self.lib.load_model(path)
         self.vocab = int(self.lib.vocab_n_tokens(self.lib.model_get_vocab(self.model))) or 1
+        weights = weights or quantisation(self.lib.description(self.model)) or ""
+        plain = {"fp32": "fp32", "fp16": "fp16", "bf16": "bf16"}.get(weights)
         self.setup = Setup(
             engine="llama.cpp",
             version=_version(self.lib.path),
             model=model,
-            weights=weights or quantisation(self.lib.description(self.model)) or "",
+            weights=weights,
             kv="fp16",
             layers=layers,
             weight_bytes=float(self.lib.model_size(self.model)) if sized else None,
-            precisions=("fp32", "bf16", "int8"),
+            # Quantised weights are multiplied as bytes, by activations quantised on the way.
+            compute=None if plain else "int8",
+            precisions=(plain or "int8", "fp16"),
             device="cpu",
             chunk=UBATCH,
             settings={

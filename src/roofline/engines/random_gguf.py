@@ -142,8 +142,18 @@ def vectors(s: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield f"{block}.ffn_gate_inp.weight", (s.experts, s.hidden)
 
 
-def write(path: str, config: dict[str, Any], weights: str, where: str = "config") -> None:
+def write(
+    path: str,
+    config: dict[str, Any],
+    weights: str,
+    where: str = "config",
+    *,
+    vocabulary: bool = False,
+) -> None:
     """Write a model of this config, every matrix in the format `weights`.
+
+    With `vocabulary`, tokens that are bytes and numbers come with it, so that a server can read
+    and write text; an engine that is fed with token ids needs none.
 
     Raises:
         MissingExtra: the `gguf` package is not installed.
@@ -165,7 +175,7 @@ def write(path: str, config: dict[str, Any], weights: str, where: str = "config"
             )
     temporary = f"{path}.part"
     try:
-        _write(gguf, temporary, s, kind)
+        _write(gguf, temporary, s, kind, vocabulary)
         os.replace(temporary, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
@@ -184,7 +194,7 @@ def _kind(gguf: Any, weights: str) -> Any:
     return gguf.GGMLQuantizationType[name]
 
 
-def _write(gguf: Any, path: str, s: Shape, kind: Any) -> None:
+def _write(gguf: Any, path: str, s: Shape, kind: Any, vocabulary: bool) -> None:
     import numpy as np
 
     writer = gguf.GGUFWriter(path, s.architecture)
@@ -201,7 +211,10 @@ def _write(gguf: Any, path: str, s: Shape, kind: Any) -> None:
     writer.add_rope_freq_base(s.theta)
     writer.add_layer_norm_rms_eps(s.eps)
     writer.add_vocab_size(s.vocab)
-    writer.add_tokenizer_model("no_vocab")
+    if vocabulary:
+        _vocabulary(writer, s.vocab)
+    else:
+        writer.add_tokenizer_model("no_vocab")
     if s.experts:
         writer.add_expert_count(s.experts)
         writer.add_expert_used_count(s.active)
@@ -231,6 +244,18 @@ def _write(gguf: Any, path: str, s: Shape, kind: Any) -> None:
         repeats = -(-nbytes // tile.nbytes)
         writer.write_tensor_data(np.tile(tile, repeats)[:nbytes])
     writer.close()
+
+
+def _vocabulary(writer: Any, size: int) -> None:
+    """Unknown, begin, end, the 256 bytes, and numbers up to `size` tokens."""
+    special, bytes_ = ["<unk>", "<s>", "</s>"], [f"<0x{value:02X}>" for value in range(256)]
+    words = [f"\u2581{number}" for number in range(max(0, size - 259))]
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list([*special, *bytes_, *words][:size])
+    writer.add_token_scores([-float(index) for index in range(size)])
+    writer.add_token_types(([2, 3, 3] + [6] * 256 + [1] * len(words))[:size])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
 
 
 def blocks(gguf: Any, kind: Any) -> Any:

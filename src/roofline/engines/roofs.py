@@ -47,7 +47,9 @@ class RoofProbe:
         self.refused: list[str] = []
         self.emulated: set[str] = set()
         self._stack = ExitStack()
-        self._limits = limits.read(topology.read())
+        here = topology.read()
+        self._limits = limits.read(here)
+        self._features = frozenset(here.features)
         self._rows: dict[str, list[Series]] = {}
         self._native: Any = None
         try:
@@ -130,6 +132,10 @@ class RoofProbe:
                 if name in compute and compute[name] < wide:
                     self.emulated.add(name)
                     compute[name] = wide
+            if "int8" in compute:
+                # No library reaches what the 8-bit instructions can do, and engines of quantised
+                # models use those directly: their ceiling is fp32's times the lanes' ratio.
+                compute["int8"] = max(compute["int8"], wide * int8_over_fp32(self._features))
         return Roof(best.get("bandwidth.memory"), compute, {}, spread)
 
     def busy(self) -> float | None:
@@ -155,6 +161,18 @@ class RoofProbe:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def int8_over_fp32(features: frozenset[str]) -> int:
+    """How many 8-bit multiply-adds an x86 processor starts for each one in fp32.
+
+    AVX2 multiplies 32 pairs of bytes where it multiplies 8 of fp32, in two instructions
+    (vpmaddubsw, vpmaddwd): 2. VNNI does it in one: 4. AMX multiplies 16×64×16 in a tile every 16
+    cycles where two AVX-512 units do 32 a cycle: 32. Arm's dot product does 16 for 4: 4.
+    """
+    if "amx_int8" in features:
+        return 32
+    return 4 if features & {"avx512_vnni", "avx_vnni", "asimddp"} else 2
 
 
 def _cpus(limited: limits.Limits) -> frozenset[int]:
