@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 TARGETS = {}
 INSTRUMENTED = {
-    "gguf": ("files.gguf", "model.gguf.architectures"),
+    "gguf": ("files.gguf", "model.gguf", "model.gguf.architectures", "model.families.dense"),
     "safetensors": ("files.safetensors",),
     "index": ("files.safetensors",),
     "config": ("model.load", "model.families.dense", "model.families.experts"),

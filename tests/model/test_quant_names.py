@@ -87,6 +87,22 @@ def test_checkpoints_by_hand(name, by_hand):
 
 
 @shared
+def test_multi_token_prediction_is_stored_as_its_list_says():
+    # DeepSeek-V3: layer 61 in FP8 but for what joins its inputs; NVIDIA's of V3.2 excludes it.
+    own = real("deepseek-ai--DeepSeek-V3").drafter
+    assert own.scheme.weight("model.layers.61.mlp.experts.*.up_proj").name == "fp8-block128"
+    assert own.scheme.weight("model.layers.61.eh_proj").name == "bf16"
+    excluded = real("nvidia--DeepSeek-V3.2-NVFP4").drafter
+    assert excluded.scheme.weight("model.layers.61.mlp.experts.*.up_proj").name == "bf16"
+    # Qwen3.5 calls its layer mtp.layers.0.
+    named = real("nvidia--Qwen3.5-122B-A10B-NVFP4")
+    path = "mlp.experts.*.up_proj"
+    assert named.scheme.weight(f"model.layers.47.{path}").name == "nvfp4"
+    if named.drafter:
+        assert named.drafter.scheme.weight(f"model.layers.48.{path}").name == "bf16"
+
+
+@shared
 def test_kimi_quantises_routed_experts_alone():
     # int4 in groups of 32: 60 layers of 384 experts, 3·7168·2048 each at 0.5625 byte.
     model = real("moonshotai--Kimi-K2.5")

@@ -61,13 +61,13 @@ def _elsewhere(name: str, error: NotFound) -> Model:
     if ollama.parse(name) is not None:
         tried.append("Ollama's store")
     if repo is None:
-        raise NotFound(f"{error} Tried {_listed(tried)}.")
+        raise NotFound(f"{error}; tried {_listed(tried)}")
     if hub.offline():
-        raise NotFound(f"{error} Tried {_listed(tried)}; HF_HUB_OFFLINE forbids the hub.")
+        raise NotFound(f"{error}; tried {_listed(tried)}; HF_HUB_OFFLINE forbids the hub")
     try:
         folder = hub.fetch(repo)
     except MissingExtra as missing:
-        raise NotFound(f"{error} Tried {_listed(tried)}; {missing}") from None
+        raise NotFound(f"{error}; tried {_listed(tried)}; {missing}") from None
     return from_path(folder).altered(name=repo.name, source=f"{repo.repo} on the hub ({folder})")
 
 
@@ -209,8 +209,13 @@ def quantised(model: Model, found: quant.Quantised) -> Model:
                     f"{model.name}: {pattern}: {named} of {all_of_them} experts are stored "
                     "differently; experts of one layer are counted in one format"
                 )
+    drafter = model.drafter
+    if drafter is not None:
+        beyond = quant.Beyond(found.scheme, model.depth)
+        drafter = drafter.altered(scheme=beyond, kv=found.kv or drafter.kv)
     return model.altered(
         scheme=found.scheme,
+        drafter=drafter,
         kv=found.kv or model.kv,
         notes=(*model.notes, *found.notes),
     )

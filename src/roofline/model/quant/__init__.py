@@ -12,7 +12,7 @@ from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import Format
 from .names import Names, canonical
-from .rules import Quantised, Rules
+from .rules import Beyond, Quantised, Rules
 
 # Which file and function reads which quant_method.
 METHODS = {
@@ -106,4 +106,4 @@ def _method(found: dict[str, Any], where: str) -> str:
     return _SAME.get(method.lower(), method.lower())
 
 
-__all__ = ["METHODS", "Names", "Quantised", "Rules", "canonical", "read"]
+__all__ = ["METHODS", "Beyond", "Names", "Quantised", "Rules", "canonical", "read"]

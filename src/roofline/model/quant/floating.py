@@ -2,12 +2,16 @@
 
 DeepSeek-V3's FP8 (arXiv 2412.19437): weights in 128×128 blocks with an fp32 scale each,
 activations in FP8 per token and 128 channels; embedding, head, norms and routers in bf16.
+DeepSeek-V4: the same, its routed experts in FP4 (Flash), its compressors and indexers' head
+weights in bf16, its hyper-connections in fp32.
 gpt-oss (arXiv 2508.10925): the experts alone in MXFP4, biases in bf16.
 """
 
 from __future__ import annotations
 
 from ...errors import InputError, UnsupportedError
+from ...record import replace
+from .. import formats
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
@@ -39,9 +43,15 @@ def fp8(c: Config, plain: Format) -> Quantised:
     if expert is not stored:
         title = f"{expert.name} experts, {title}"
 
+    wide = replace(formats.FP32, compute=plain.compute)
+
     def choose(path: str) -> Format | None:
         if kept.matches(path):
             return None
+        if ".compressor." in path and path.endswith((".kv_proj", ".gate_proj")):
+            return None  # DeepSeek-V4: what makes the compressed cache stays in bf16,
+        if path.endswith((".fn", ".hc_fn")):
+            return wide  # and what mixes its streams in fp32
         return expert if ".experts." in path else stored
 
     return Quantised("fp8", Rules(title, plain, choose), experts=experts(kept))

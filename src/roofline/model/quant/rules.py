@@ -12,9 +12,10 @@ ROUTERS = frozenset(("gate", "router", "shared_expert_gate", "shared_experts_gat
 """Last words of matrices that choose experts: engines keep them in 16 bits whatever the
 checkpoint's method (vLLM and SGLang build them without a quantisation config)."""
 
-SMALL = frozenset(("weights_proj", "conv1d", "conv", "x_proj", "dt_proj"))
+SMALL = frozenset(("weights_proj", "conv1d", "conv", "x_proj", "dt_proj", "eh_proj"))
 """Last words of other matrices that no method quantises: the indexer's head weights,
-short convolutions and the time steps of state-space layers."""
+short convolutions, the time steps of state-space layers, and what joins the two inputs of
+multi-token prediction (bf16 in DeepSeek-V3's own checkpoint)."""
 
 TABLE = "model.embed_tokens"
 """The path at which the input embedding's format is asked for."""
@@ -61,6 +62,40 @@ class Rules:
         if leaf in SMALL or (leaf in ROUTERS and not self.routers):
             return self.plain
         return self.choose(path) or self.plain
+
+
+@record
+class Beyond:
+    """The storage of multi-token-prediction layers, under either of their names.
+
+    Some checkpoints number them after the model's own (``model.layers.61``), others call them
+    ``mtp.layers.0``; what a list excludes under one name is excluded.
+
+    Attributes:
+        rules: of the checkpoint.
+        depth: layers of the model proper.
+    """
+
+    rules: Rules
+    depth: int
+
+    @property
+    def name(self) -> str:
+        """The checkpoint's."""
+        return self.rules.name
+
+    def weight(self, path: str) -> Format:
+        """The format of the matrix at a full module path."""
+        parts = canonical(path).split(".", 3)
+        if len(parts) == 4 and parts[1] == "layers" and parts[2].isdigit():
+            own = f"mtp.layers.{int(parts[2]) - self.depth}.{parts[3]}"
+            if self.rules.weight(own) == self.rules.plain:
+                return self.rules.plain
+        return self.rules.weight(path)
+
+    def compute(self, path: str) -> str:
+        """The precision of the products with it."""
+        return self.weight(path).compute
 
 
 @record
