@@ -163,3 +163,23 @@ def test_numpy_maximum_is_checked(crew):
     arena.arrays[1][2][7] += 1 << 40
     with pytest.raises(RooflineError, match="wrong value"):
         candidate.run(1)
+
+
+def test_leaving_waits_for_the_kernel_that_still_runs():
+    """Its memory is freed after that: an interrupted run must not crash."""
+    import time
+
+    started, done = threading.Event(), []
+
+    def task(i):
+        started.set()
+        time.sleep(0.2)
+        done.append(i)
+
+    crew = Crew((Core((0,)),))
+    caller = threading.Thread(target=crew.run, args=(task,))
+    caller.start()
+    started.wait(10)
+    crew.close()
+    assert done == [0]
+    caller.join()

@@ -14,7 +14,7 @@ from fakes.measure_fakes import figure, topology
 from roofline import cli
 from roofline.cli import measure as verb
 from roofline.machine.load import from_data, load
-from roofline.measure import consistency, devices, quiet, session, store
+from roofline.measure import consistency, devices, quiet, record, session, store
 from roofline.measure.limits import Limits
 from roofline.measure.quiet import Finding
 from roofline.measure.session import Result
@@ -228,6 +228,7 @@ ALL_FINDINGS = {
     "put_aside": {"share": 0.9},
     "clock": {"slower": 0.1},
     "drift": {"key": "compute.fp32", "down": 0.2},
+    "device_used": {"bytes": 1 << 30},
     "working_set": {"bytes": 1 << 30},
     "portable": {},
     "no_torch": {},
@@ -299,7 +300,7 @@ def test_without_kernels_and_without_torch(monkeypatch):
     made = session.run(devices.cpu(), session.Options("quick", 1.0, force=True))
     assert {"bandwidth.memory", "compute.fp32", "overhead.launch"} <= set(made.figures)
     assert {"portable", "no_torch"} <= {f.code for f in made.findings}
-    machine = from_data(store.machine(made), "run")
+    machine = from_data(record.machine(made), "run")
     assert machine.roof("measured").ridge("fp32") > 0
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.measure_fakes import FakeTorch, Namespace
 from roofline.errors import MissingExtra, NotFound, RooflineError
-from roofline.measure import devices, gemm, overhead, session, store, torch_probes
+from roofline.measure import devices, gemm, overhead, record, session, torch_probes
 from roofline.measure.sampling import sample
 from roofline.measure.torch_device import TorchDevice, TorchLibrary, import_torch
 from roofline.measure.torch_device import devices as torch_devices
@@ -249,7 +249,7 @@ def test_a_whole_run(kind, cards, sheet, monkeypatch):
     result = session.run(device, session.Options("quick", 0.5, force=True))
     assert result.complete
     assert {"bandwidth.memory", "overhead.launch", "overhead.sync"} <= set(result.figures)
-    data = store.machine(result, part(device.name, device.memory, entries()))
+    data = record.machine(result, part(device.name, device.memory, entries()))
     machine = from_data(data, "the run")
     assert machine.measured.bandwidth["memory"].value > 0
     assert machine.id == f"here-{device.key.replace(':', '')}"

@@ -11,7 +11,7 @@ from fakes.measure_fakes import figure, topology
 from roofline.errors import InputError, NotFound, RooflineError
 from roofline.machine import diff, here
 from roofline.machine.load import entries, from_data, load
-from roofline.measure import match, store
+from roofline.measure import match, record, store
 from roofline.measure.devices import Device
 from roofline.measure.limits import Limits
 from roofline.measure.quiet import Finding
@@ -46,7 +46,7 @@ def result(**kwargs):
 
 
 def test_a_run_is_a_machine():
-    data = store.machine(result(), date="2026-01-02")
+    data = record.machine(result(), date="2026-01-02")
     machine = from_data(data, "test")
     assert machine.name == "Example CPU 9000, 2 cores"
     assert machine.kind == "cpu"
@@ -67,7 +67,7 @@ def test_nothing_in_the_file_names_a_person_or_a_host(monkeypatch):
     import getpass
     import platform
 
-    text = store.text(store.machine(result()))
+    text = store.text(record.machine(result()))
     for private in (platform.node(), os.path.expanduser("~")):
         if len(private) > 5:
             assert private not in text
@@ -78,7 +78,7 @@ def test_nothing_in_the_file_names_a_person_or_a_host(monkeypatch):
 
 def test_a_container_has_the_memory_of_its_limit():
     t = topology()
-    data = store.machine(result(limits=Limits(t.cores, None, 1 << 30, 2 << 30)))
+    data = record.machine(result(limits=Limits(t.cores, None, 1 << 30, 2 << 30)))
     assert data["memory"]["capacity"]["value"] == 2 << 30
 
 
@@ -86,7 +86,7 @@ def test_interrupted_and_busy_runs_say_so():
     made = result(
         missing=("compute.bf16",), findings=[Finding("disturbed", "warn", {"cpus": 0.3, "of": 2})]
     )
-    data = store.machine(made)
+    data = record.machine(made)
     assert data["measurement"]["complete"] is False
     assert "interrupted: without compute.bf16" in data["notes"]
     assert any("disturbed" in note for note in data["notes"])
@@ -95,7 +95,7 @@ def test_interrupted_and_busy_runs_say_so():
 
 def test_the_sheet_of_a_known_part_is_carried_over():
     entry = next(e for e in entries() if e["id"] == "h100-sxm")
-    data = store.machine(result(), entry)
+    data = record.machine(result(), entry)
     machine = from_data(data, "test")
     assert machine.name == "NVIDIA H100 SXM, 2 cores"
     assert machine.datasheet.bandwidth["memory"].value == 3.35e12
@@ -105,10 +105,10 @@ def test_the_sheet_of_a_known_part_is_carried_over():
 
 
 def test_merge_keeps_what_an_interrupted_run_lacks():
-    old = store.machine(result(), date="2026-01-01")
+    old = record.machine(result(), date="2026-01-01")
     short = result(missing=("compute.fp32",))
     del short.figures["compute.fp32"]
-    new = store.merge(store.machine(short, date="2026-02-02"), old)
+    new = record.merge(record.machine(short, date="2026-02-02"), old)
     machine = from_data(new, "test")
     assert machine.measured.compute["fp32"].date == "2026-01-01"
     assert machine.measured.compute["int8"].date == "2026-02-02"
@@ -116,7 +116,7 @@ def test_merge_keeps_what_an_interrupted_run_lacks():
 
 def test_save_is_all_or_nothing(tmp_path, monkeypatch):
     path = str(tmp_path / "deep" / "here.json")
-    store.save({"schema": store.SCHEMA, "a": 1}, path)
+    store.save({"schema": record.SCHEMA, "a": 1}, path)
     assert store.load(path)["a"] == 1
 
     def full(_):
@@ -124,7 +124,7 @@ def test_save_is_all_or_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(store.os, "fsync", full)
     with pytest.raises(RooflineError, match="No space left"):
-        store.save({"schema": store.SCHEMA, "a": 2}, path)
+        store.save({"schema": record.SCHEMA, "a": 2}, path)
     assert store.load(path)["a"] == 1
     assert os.listdir(tmp_path / "deep") == ["here.json"]
 
@@ -132,7 +132,7 @@ def test_save_is_all_or_nothing(tmp_path, monkeypatch):
 def test_keep_sets_the_earlier_file_aside(tmp_path):
     path = str(tmp_path / "here.json")
     for n in (1, 2, 3):
-        assert store.keep({"schema": store.SCHEMA, "n": n}, path) == path
+        assert store.keep({"schema": record.SCHEMA, "n": n}, path) == path
     assert store.load(path)["n"] == 3
     assert store.load(store.before(path))["n"] == 2
 
@@ -141,17 +141,17 @@ def test_a_folder_that_cannot_be_written_costs_a_sentence_only(tmp_path, monkeyp
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path))
-    where = store.keep({"schema": store.SCHEMA, "n": 1}, str(blocked / "here.json"))
+    where = store.keep({"schema": record.SCHEMA, "n": 1}, str(blocked / "here.json"))
     assert where == str(tmp_path / "here.json")
     assert store.load(where)["n"] == 1
 
 
 def test_a_failed_keep_leaves_the_earlier_file(tmp_path, monkeypatch):
     path = str(tmp_path / "here.json")
-    store.keep({"schema": store.SCHEMA, "n": 1}, path)
+    store.keep({"schema": record.SCHEMA, "n": 1}, path)
     monkeypatch.setattr(store, "save", lambda *_: (_ for _ in ()).throw(RooflineError("full")))
     with pytest.raises(RooflineError):
-        store.keep({"schema": store.SCHEMA, "n": 2}, path)
+        store.keep({"schema": record.SCHEMA, "n": 2}, path)
     assert store.load(path)["n"] == 1
 
 
@@ -171,7 +171,7 @@ def folder(tmp_path, monkeypatch):
 def test_here_before_and_after(folder):
     with pytest.raises(NotFound, match="roofline measure"):
         load("here")
-    store.keep(store.machine(result()), here.path_for("cpu"))
+    store.keep(record.machine(result()), here.path_for("cpu"))
     assert load("here").id == load("here:cpu").id == "here-cpu"
     with pytest.raises(NotFound, match="measured: cpu"):
         load("here:cuda:1")
@@ -181,8 +181,8 @@ def test_here_before_and_after(folder):
 def test_here_prefers_an_accelerator(folder):
     for device in ("cpu", "cuda:1", "cuda:0"):
         made = result(device=Device(device, "X", "cuda", 1 << 30))
-        store.keep(store.machine(made), here.path_for(device))
-        store.keep(store.machine(made), here.path_for(device))  # leaves a .before file
+        store.keep(record.machine(made), here.path_for(device))
+        store.keep(record.machine(made), here.path_for(device))  # leaves a .before file
     assert list(here.measured()) == ["cuda0", "cuda1", "cpu"]
     assert load("here").id == "here-cuda0"
     assert load("HERE:cuda").id == "here-cuda0"
@@ -191,7 +191,7 @@ def test_here_prefers_an_accelerator(folder):
 
 
 def test_hosts_that_share_a_home_are_told_apart(folder, monkeypatch):
-    store.keep(store.machine(result()), here.path_for("cpu"))
+    store.keep(record.machine(result()), here.path_for("cpu"))
     monkeypatch.setattr(here, "_model_line", lambda: "another processor")
     with pytest.raises(NotFound):
         load("here")
@@ -232,12 +232,12 @@ def test_a_spoilt_here_file_is_named(folder):
 
 
 def test_difference_of_two_runs():
-    a = from_data(store.machine(result()), "a")
+    a = from_data(record.machine(result()), "a")
     faster = result()
     faster.figures["bandwidth.memory"] = figure("bandwidth.memory", 4e10)
     faster.figures["bandwidth.L2"] = figure("bandwidth.L2", 2.1e11)
     del faster.figures["compute.int8"]
-    b = from_data(store.machine(faster), "b")
+    b = from_data(record.machine(faster), "b")
     rows = {(r.what, r.name): r for r in diff.diff(a, b)}
     assert rows["bandwidth", "memory"].ratio == pytest.approx(4 / 3)
     assert rows["bandwidth", "memory"].differs
@@ -284,7 +284,7 @@ def test_driver_names(name, gib, expected):
 
 
 def test_vendors():
-    assert store.vendor("AMD EPYC 7763") == "AMD"
-    assert store.vendor("Intel(R) Xeon(R)") == "Intel"
-    assert store.vendor("Apple M2") == "Apple"
-    assert store.vendor("nobody") == ""
+    assert record.vendor("AMD EPYC 7763") == "AMD"
+    assert record.vendor("Intel(R) Xeon(R)") == "Intel"
+    assert record.vendor("Apple M2") == "Apple"
+    assert record.vendor("nobody") == ""

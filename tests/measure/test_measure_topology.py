@@ -1,7 +1,7 @@
 """Processors that are not here, as trees of files and tables of sysctl values."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.measure_fakes import tree
@@ -190,6 +190,7 @@ def test_size_bytes(spec, size):
     assert topology.size_bytes(spec) == size
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_list_of_cpus_or_nothing(spec):
     if "-" not in spec:
@@ -197,6 +198,7 @@ def test_any_text_is_a_list_of_cpus_or_nothing(spec):
     topology.size_bytes(spec)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -74,7 +74,7 @@ def _list(rows: list[Device], args: argparse.Namespace, words: Words) -> None:
 
 
 def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
-    from ..measure import report, session, store
+    from ..measure import record, report, session, store
     from ..measure.live import Live
     from ..measure.quiet import refused
 
@@ -92,7 +92,7 @@ def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
         if refused(result.findings):
             raise RooflineError(words("measure.busy"))
         raise KeyboardInterrupt
-    data = store.machine(result, _part(result))
+    data = record.machine(result, _part(result))
     if args.output == "-":
         print(store.text(data), end="")
     elif args.json:
@@ -108,7 +108,7 @@ def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
 
 def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words: Words) -> int:
     from ..machine import here
-    from ..measure import store
+    from ..measure import record, store
 
     if not (result.keepable or args.force):
         print(words("measure.unkept"), file=sys.stderr)
@@ -119,7 +119,7 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
     path = args.output or here.path_for(result.device.key)
     earlier = store.load(path) if not args.output else None
     if earlier and not result.complete:
-        data = store.merge(data, earlier)
+        data = record.merge(data, earlier)
     try:
         where = store.keep(data, path)
     except RooflineError as error:

@@ -33,13 +33,16 @@ class Crew:
         """Start one thread per core, held to that core's first logical CPU where possible."""
         self.cores = cores
         self._inbox: list[queue.SimpleQueue[tuple[Task, threading.Barrier] | None]] = []
+        self._threads: list[threading.Thread] = []
         self._outbox: queue.SimpleQueue[_Lap | BaseException] = queue.SimpleQueue()
         for core in cores:
             inbox: queue.SimpleQueue[tuple[Task, threading.Barrier] | None] = queue.SimpleQueue()
+            thread = threading.Thread(
+                target=self._work, args=(len(self._inbox), core, inbox), daemon=True
+            )
             self._inbox.append(inbox)
-            threading.Thread(
-                target=self._work, args=(len(self._inbox) - 1, core, inbox), daemon=True
-            ).start()
+            self._threads.append(thread)
+            thread.start()
 
     def __len__(self) -> int:
         """Number of threads."""
@@ -54,9 +57,11 @@ class Crew:
         self.close()
 
     def close(self) -> None:
-        """End the threads; those inside a kernel finish it first."""
+        """End the threads. Those inside a kernel finish it first: its memory must outlive it."""
         for inbox in self._inbox:
             inbox.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def run(self, task: Task, calls: int = 1, members: int | None = None) -> Window:
         """Run ``task(index)`` on the first ``members`` threads at once.

@@ -100,8 +100,9 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
             probes, native = list(_device_probes(device.torch, result, options)), None
 
         def between() -> None:
-            if native is not None:
-                clocks.append(_beat(native))
+            now = _beat(native) if native else device.torch.clock() if device.torch else None
+            if now is not None:
+                clocks.append(now)
 
         left = options.budget - (time.perf_counter() - started)
         table, _ = sample(probes, max(1.0, left), progress=progress, between=between)
@@ -206,6 +207,10 @@ def _decode(library: gemm.Library, size: int, result: Result, mode: str) -> Iter
 def _device_probes(device: TorchDevice, result: Result, options: Options) -> Iterator[Probe]:
     quick = options.mode == "quick"
     result.kernels = f"torch {device.torch.__version__}"
+    if device.memory and device.free and device.kind != "mps":
+        taken = device.memory - device.free
+        if taken > 0.1 * device.memory:
+            result.findings.append(Finding("device_used", "warn", {"bytes": taken}))
     yield from torch_probes.probes(device)
     library = TorchLibrary(device)
     squares = (2048, 4096, 8192) + ((16384,) if options.mode == "thorough" else ())
