@@ -56,6 +56,9 @@ def build(config: Any, name: str | None = None) -> Any:
         ).eval()
 
 
+KEYS_TWICE = {"DiffLlamaAttention"}
+"""Classes that multiply queries by keys once for each half of the values, alike both times."""
+
 ASIDE = (
     "vision", "visual", "image_encoder", "audio_tower", "embed_audio", "multi_modal_projector",
     "embed_tokens_extend",
@@ -100,6 +103,8 @@ def flops(model: Any, **inputs: Any) -> int:
             total -= of(name)
         elif type(module).__name__ in EVERY_EXPERT:
             total -= of(name) - of(name) * active(model) // module.num_experts
+        elif type(module).__name__ in KEYS_TWICE:
+            total -= 2 * module.config.num_attention_heads * module.head_dim
         elif type(module).__name__ in recurrences.RECURRENCES:
             aside = recurrences.aside(module)
             kept = sum(of(f"{name}.{n}") for n, _ in module.named_children() if n not in aside)

@@ -78,6 +78,14 @@ def _lightning(m: Any) -> None:
     _read(*shape)  # S·q
 
 
+def _matrix(m: Any) -> None:
+    heads = m.config.num_heads
+    key, value = m.qk_dim // heads, m.v_dim // heads
+    _outer(heads, key, value)  # k ⊗ v
+    _read(heads, value, key)  # Cᵀ·q
+    _read(heads, 1, key)  # n·q
+
+
 def _nothing(m: Any) -> None:
     """Its recurrence is element-wise."""
 
@@ -103,6 +111,8 @@ RECURRENCES: dict[str, Callable[[Any], None]] = {
     "BailingHybridDeltaAttention": _kimi,
     "MiniMaxLightningAttention": _lightning,
     "RecurrentGemmaRecurrentBlock": _nothing,
+    "RwkvSelfAttention": _nothing,
+    "xLSTMLayer": _matrix,
     "Lfm2ShortConv": _nothing,
     "Lfm2MoeShortConv": _nothing,
     "Lfm3ShortConv": _nothing,
@@ -117,7 +127,7 @@ def aside(m: Any) -> list[str]:
     return [
         name
         for name, child in m.named_children()
-        if isinstance(child, torch.nn.Conv1d) or name == "dt_proj"
+        if isinstance(child, torch.nn.Conv1d) or name in ("dt_proj", "mlstm_backend")
     ]
 
 

@@ -84,6 +84,7 @@ class Attention:
         shares_cache: reads another layer's cache: projects no keys and values, holds none.
         keys_are_values: one projection serves as keys and values; both are cached (Gemma 4).
         width: of the layer's input where it is not ``hidden`` (Zamba).
+        twice: every head weighs values of twice its width (differential attention).
         names: module paths of q, k, v and out, for exclusion lists.
         title: how its operators are called.
     """
@@ -102,6 +103,7 @@ class Attention:
     shares_cache: bool = False
     keys_are_values: bool = False
     width: int | None = None
+    twice: bool = False
     names: tuple[str, str, str, str] = (
         "self_attn.q_proj",
         "self_attn.k_proj",
@@ -164,7 +166,7 @@ class Attention:
 
     def core(self, pricing: Pricing) -> Operator:
         """Scores and weighted sum: the part that reads the cache."""
-        width = self.heads * (self.key_width + self.value_width)
+        width = self.heads * (self.key_width + (2 if self.twice else 1) * self.value_width)
         entry = whole(self.entry * pricing.kv.size)
         return Operator(
             name=self.title + self.span.label,

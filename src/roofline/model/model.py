@@ -153,8 +153,8 @@ class Model:
 
     @property
     def depth(self) -> int:
-        """Layers in all."""
-        return sum(len(layer.indices) for layer in self.layers)
+        """Layers in all; a block that several share is not one more."""
+        return len({i for layer in self.layers for i in layer.indices})
 
     @property
     def parameters(self) -> int:

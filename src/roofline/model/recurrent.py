@@ -296,3 +296,82 @@ class LinearUnit(Recurrent):
             InputError: they do not divide.
         """
         return replace(self, heads=divide(self.heads, tp, "heads"))
+
+
+@record
+class Rwkv4(Recurrent):
+    """RWKV-4 (arXiv 2305.13048): time mixing and channel mixing, vectors for a state.
+
+    How it divides over devices is not counted.
+    """
+
+    hidden: int
+    inner: int
+    width: int
+
+    @property
+    def scan(self) -> Scan:
+        """What it is made of: a number or three a channel, mixed element by element."""
+        hidden, inner, width = self.hidden, self.inner, self.width
+        time = tuple(
+            Linear(f"attention.{n}", hidden, inner) for n in ("key", "value", "receptance")
+        )
+        channel = (
+            Linear("feed_forward.key", hidden, width),
+            Linear("feed_forward.receptance", hidden, hidden),
+            Linear("feed_forward.value", width, hidden),
+        )
+        return Scan(
+            "rwkv",
+            (("time", time), ("channel", channel)),
+            (Linear("attention.output", inner, hidden),),
+            state=3 * inner + 2 * hidden,
+            extra=2 * inner + 5 * hidden,
+        )
+
+
+@record
+class MatrixMemory(Recurrent):
+    """xLSTM's matrix memory (arXiv 2405.04517): per head a matrix, a normaliser, a maximum."""
+
+    hidden: int
+    heads: int
+    key: int
+    value: int
+    bias: bool = False
+    form: Format = FP32
+    path: str = "mlstm_layer"
+
+    @property
+    def scan(self) -> Scan:
+        """What it is made of."""
+        hidden, heads = self.hidden, self.heads
+        keys, values = heads * self.key, heads * self.value
+        own = (("q", keys), ("k", keys), ("v", values), ("ogate_preact", values))
+        gates = ("igate_preact", "fgate_preact")
+        return Scan(
+            "mlstm",
+            (
+                (
+                    "in",
+                    (
+                        *(Linear(f"{self.path}.{n}", hidden, w, self.bias) for n, w in own),
+                        *(Linear(f"{self.path}.{n}", hidden, heads, bias=True) for n in gates),
+                    ),
+                ),
+            ),
+            (Linear(f"{self.path}.out_proj", values, hidden, self.bias),),
+            state=heads * (self.key * self.value + self.key + 1),
+            # Written by k⊗v, read by q; the normaliser is read by q, too.
+            flops=4 * keys * self.value + 2 * keys,
+            extra=values,
+            format=self.form,
+        )  # fmt: skip
+
+    def split(self, tp: int) -> MatrixMemory:
+        """Heads divided over ``tp`` devices.
+
+        Raises:
+            InputError: they do not divide.
+        """
+        return replace(self, heads=divide(self.heads, tp, "heads"))

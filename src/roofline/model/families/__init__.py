@@ -20,7 +20,7 @@ Reader = Callable[[Config], Model]
 FILES: dict[str, tuple[str, ...]] = {
     "classic": (
         "gpt2", "gpt-sw3", "openai-gpt", "gptj", "codegen", "bloom", "biogpt", "ctrl",
-        "gpt_bigcode", "gpt_neo", "mpt", "xglm", "opt", "falcon",
+        "gpt_bigcode", "gpt_neo", "gpt_neox_japanese", "mpt", "xglm", "opt", "falcon",
     ),
     "dense": (
         "llama", "exaone", "internlm3", "iquestcoder", "granite", "helium", "cwm", "hyperclovax",
@@ -28,13 +28,15 @@ FILES: dict[str, tuple[str, ...]] = {
         "mimo", "qwen3", "smollm3", "gemma", "gemma2", "gemma3_text", "vaultgemma", "phi", "phi3",
         "olmo", "olmo2", "olmo3", "gpt_neox", "starcoder2", "cohere", "cohere2", "stablelm",
         "apertus", "apertus1p5_text", "arcee", "bitnet", "exaone4", "glm", "glm4", "granite_swa",
-        "hunyuan_v1_dense", "jais2", "nanochat", "nemotron", "persimmon",
+        "hunyuan_v1_dense", "jais2", "nanochat", "nemotron", "persimmon", "phi4_multimodal",
+        "diffllama", "doge", "modernbert-decoder", "moshi",
     ),
     "experts": (
         "mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss", "afmoe", "aria_text", "beam",
         "cohere2_moe", "dots1", "ernie4_5_moe", "exaone_moe", "flex_olmo", "olmoe", "flint",
         "glm4_moe", "sarvam_moe", "granitemoe", "granitemoeshared", "granitemoe_swa",
-        "hunyuan_v1_moe", "hy_v3", "kolibri1", "mellum", "minimax_m2", "phimoe", "solar_open",
+        "hunyuan_v1_moe", "dbrx", "hy_v3", "kolibri1", "mellum", "minimax_m2", "phimoe",
+        "solar_open",
     ),
     "latent": (
         "deepseek_v2", "deepseek_v3", "kimi_k2", "sarvam_mla", "axk1", "glm4_moe_lite",
@@ -52,12 +54,25 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "gemma": ("gemma3n_text", "gemma4_text", "gemma4_unified_text"),
     "mixes": (
-        "llama4_text", "mimo_v2_flash", "step3p5", "step3p7", "laguna", "nemotron-nas",
+        "llama4_text", "mimo_v2_flash", "step3p5", "step3p7", "laguna", "nemotron-nas", "hrm_text",
+        "mllama",
+    ),
+    "recurrences": (
+        "mamba", "falcon_mamba", "mamba2", "rwkv", "xlstm", "zamba", "zamba2",
+    ),
+    "encoders": (
+        "bert", "bert-generation", "big_bird", "camembert", "data2vec-text", "electra", "ernie",
+        "git", "megatron-bert", "rembert", "roc_bert", "roformer", "xlm", "roberta",
+        "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+    ),
+    "seq2seq": (
+        "bart", "bigbird_pegasus", "blenderbot", "blenderbot-small", "marian", "mbart", "mvp",
+        "pegasus", "plbart", "trocr", "whisper",
     ),
     "vision": (
         "gemma3", "gemma3n", "gemma4", "gemma4_unified", "mistral3", "qwen3_vl", "qwen3_vl_moe",
         "qwen3_5", "qwen3_5_moe", "kimi_k25", "llama4", "minimax_m3_vl", "dots3_note", "fuyu",
-        "got_ocr2",
+        "got_ocr2", "moss_transcribe_diarize",
     ),
 }  # fmt: skip
 

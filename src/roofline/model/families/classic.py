@@ -95,6 +95,10 @@ ROWS: dict[str, Family] = {
     ),
 }  # fmt: skip
 ROWS["codegen"] = ROWS["gptj"]
+ROWS["gpt_neox_japanese"] = Family(
+    heads=BARE, mlp_times=4, gated=False, mlp=("", "dense_h_to_4h", "dense_4h_to_h"),
+    norm_parameters=2, tied=True, prefix="gpt_neox_japanese.layers",
+)  # fmt: skip
 
 
 def _neo(c: Config, depth: int) -> list[str]:
@@ -126,6 +130,10 @@ def row(c: Config) -> Model:
     if c.kind == "mpt":
         _mpt(c)
         f = replace(f, mlp_times=c.integer("expansion_ratio", default=4))
+    if c.kind == "gpt_neox_japanese":
+        # Only the last layer's output projection has a bias.
+        model = read(c, replace(f, mlp_times=c.integer("intermediate_multiple_size", default=4)))
+        return model.altered(vectors=model.vectors + model.hidden)
     if c.kind == "ctrl":
         f = replace(f, mlp=("", "0", "2"), mlp_path="ffn")
     return read(c, f)

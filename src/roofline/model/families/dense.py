@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ...record import replace
+from ..attention import ALL, Span
 from ..config import Config
 from ..model import Model
-from .decoder import Family, Heads, after_first, always, every, listed, read, windowed
+from ..parts import Linear, Matrices, Part
+from .decoder import Family, Heads, after_first, attention, every, read, windowed
 
 PLAIN = Heads(qkv_bias=False, out_bias=False)
 QWEN = Heads(qkv_bias=True, out_bias=False)
@@ -27,6 +29,26 @@ def _exaone(c: Config, f: Family, depth: int) -> list[str]:
         found[-1] = "full_attention"
         return found
     return every("sliding_window_pattern", 4)(c, f, depth)
+
+
+def _differential(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+    # Differential attention (arXiv 2410.05258): two maps of half the heads each weigh the
+    # values of both halves, so that every head's values are twice as wide.
+    core = attention(c, f, ALL)
+    if core.kv_heads % 2:
+        raise c.refuse("differential attention needs an even number of key-value heads")
+    return (replace(core, extra_vectors=4 * core.key_width, twice=True),)
+
+
+def _dynamic(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+    # Doge: values choose which keys are kept.
+    core = attention(c, f, Span(top=c.integer("keep_window_size", default=2048)))
+    heads = core.kv_heads
+    chooser = Linear("self_attn.dt_proj", heads * core.value_width, heads)
+    return (
+        replace(core, extra_vectors=core.extra_vectors + heads),
+        Matrices("attention.choose", (chooser,)),
+    )
 
 
 ROWS: dict[str, Family] = {
@@ -76,6 +98,7 @@ ROWS: dict[str, Family] = {
         head_bias=True,
     ),
     "phi3": Family(heads=PLAIN, mixer_rule=windowed),
+    "phi4_multimodal": Family(heads=PLAIN, mixer_rule=windowed),
     "olmo": Family(norm_parameters=0),
     "olmo2": Family(heads=Heads(qk_norm="full")),
     "olmo3": Family(
@@ -104,6 +127,25 @@ ROWS: dict[str, Family] = {
     ),
     "apertus": Family(
         heads=Heads(qk_norm="head", extra=2), gated=False, mlp=("", "up_proj", "down_proj"),
+    ),
+    "diffllama": Family(mixers={"full_attention": _differential}),
+    "doge": Family(
+        heads=Heads(qk_norm="head"), mixers={"full_attention": _dynamic}, norms=4,
+        mlp_bias="mlp_bias",
+    ),
+    "modernbert-decoder": Family(
+        heads=Heads(names=("attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.Wo")),
+        mlp_bias="mlp_bias", mlp=("Wi", "Wi", "Wo"), tied=True, head_bias="decoder_bias",
+        mixer_rule=lambda c, f, n: [
+            "sliding_attention" if i % c.integer("global_attn_every_n_layers", default=3)
+            else "full_attention"
+            for i in range(n)
+        ],
+        defaults={"decoder_bias": True},
+    ),
+    "moshi": Family(
+        heads=Heads(qkv_bias=False, out_bias=False, default_window=3000), mixer_rule=windowed,
+        mlp=("fc1", "fc1", "fc2"),
     ),
     "arcee": Family(mlp_bias="mlp_bias", gated=False),
     "bitnet": Family(),
@@ -146,6 +188,18 @@ def dense(c: Config) -> Model:
     """A dense decoder by its family's row."""
     f = ROWS[c.kind]
     heads = f.heads
+    if c.kind == "moshi":
+        # The text side: gate and up are one matrix of ffn_dim; one row more than words.
+        f = replace(f, mlp_width="", mlp_fixed=c.integer("ffn_dim") // 2)
+        model = read(c, f)
+        aside = "the audio codec and the depth decoder are set aside: text tokens only"
+        return model.altered(tables=model.tables + model.hidden, notes=(*model.notes, aside))
+    if c.kind == "modernbert-decoder":
+        return _modern(c, f)
+    if c.kind == "doge" and c.flag("is_moe"):
+        raise c.refuse("is_moe is not counted")
+    for key in ("num_experts", "num_experts_per_tok") if c.kind == "doge" else ():
+        c.get(key)
     if c.kind in ("cohere", "stablelm") and c.flag(
         "use_qk_norm" if c.kind == "cohere" else "qk_layernorm"
     ):
@@ -161,10 +215,26 @@ def dense(c: Config) -> Model:
         # Norms before the output projection and in the middle of the MLP.
         inner = c.integer("hidden_size") + c.integer("intermediate_size")
         f = replace(f, heads=replace(heads, extra=inner))
+    if c.kind == "phi4_multimodal":
+        model = read(c, f)
+        aside = "the image and speech encoders are set aside: text tokens only"
+        return model.altered(notes=(*model.notes, aside))
     if c.kind == "apertus1p5_text" and c.has("output_vocab_size"):
         raise c.refuse("output_vocab_size is not counted")
     return read(c, f)
 
 
+def _modern(c: Config, f: Family) -> Model:
+    # ModernBERT as a decoder: half the local window each way, a transform before the head.
+    if "sliding_window" not in c.data:
+        c.data = {**c.data, "sliding_window": c.integer("local_attention", default=128) // 2}
+    if c.flag("norm_bias"):
+        raise c.refuse("norm_bias is not counted")
+    model = read(c, f)
+    h = model.hidden
+    dense = Linear("lm_head.dense", h, h, c.flag("classifier_bias"))
+    # One norm after the table, one before the head; the first layer has none before attention.
+    return model.altered(outer=(dense,), vectors=model.vectors + 2 * h - h)
+
+
 READERS = dict.fromkeys(ROWS, dense)
-__all__ = ["READERS", "ROWS", "always", "listed"]

@@ -335,9 +335,31 @@ ROWS["granitemoe_swa"] = replace(
 )  # fmt: skip
 
 
+ROWS["dbrx"] = Family(
+    heads=Heads(qkv_bias=False, out_bias=False, names=(
+        *("norm_attn_norm.attn.Wqkv",) * 3, "norm_attn_norm.attn.out_proj",
+    )),
+    ffns=FFNS, ffn_rule=ALL_SPARSE, prefix="transformer.blocks",
+    mixture=Mixture(
+        experts=("moe_num_experts",), active=("moe_top_k",), width=("ffn_hidden_size",),
+        router="ffn.router.layer", prefix="ffn.experts.mlp", names=("w1", "v1", "w2"),
+    ),
+    aliases={
+        "hidden_size": ("d_model",), "num_attention_heads": ("n_heads",),
+        "num_hidden_layers": ("n_layers",), "max_position_embeddings": ("max_seq_len",),
+        "num_key_value_heads": ("kv_n_heads",),
+    },
+)  # fmt: skip
+
+
 def row(c: Config) -> Model:
     """A model by its family's row."""
     f = ROWS[c.kind]
+    if c.kind == "dbrx":
+        for name in ("attn_config", "ffn_config"):
+            inner = c.sub(name)
+            keys = ("kv_n_heads", "ffn_hidden_size", "moe_num_experts", "moe_top_k")
+            c.data = {**c.data, **{k: inner.get(k) for k in keys if inner.has(k)}}
     if c.kind == "minimax_m2" and not c.flag("use_qk_norm", default=True):
         f = replace(f, heads=replace(f.heads, qk_norm=""))
     return read(c, f)

@@ -14,10 +14,10 @@ from ...record import replace
 from ..attention import Attention, Span
 from ..config import Config, short
 from ..ffn import Mlp
-from ..model import Model, gather
-from ..parts import Linear, Matrices, Part
+from ..model import Layer, Model, gather
+from ..parts import Linear, Matrices, Part, Unused
 from .common import frame, head_width
-from .decoder import GROUPED, Family, Heads, attention, read, span
+from .decoder import GROUPED, Family, Heads, attention, build, dense, read, span
 from .experts import FFNS, Mixture, counted, flagged, leading, wide
 
 
@@ -186,6 +186,49 @@ def _read_step(c: Config) -> Model:
     return read(c, STEP)
 
 
+def hrm(c: Config) -> Model:
+    """HRM-Text: two stacks of layers, of which the low one runs L times for each of H turns."""
+    hidden, total = c.integer("hidden_size"), c.layers()
+    high, low = c.integer("H_cycles", default=2), c.integer("L_cycles", default=3)
+    depth = c.integer("num_layers_per_stack", default=total)
+    f = Family(heads=Heads(width=128, gate="wide"), mlp_bias="mlp_bias")
+    parts = (*build(c, f, GROUPED, "full_attention"), *build(c, f, {"": dense}, ""))
+    stacks = tuple(
+        Layer(parts, tuple(range(first, first + depth)), 0, f"model.{name}.layers", runs)
+        for name, first, runs in (("L_module", 0, high * low), ("H_module", depth, high))
+    )
+    return frame(
+        c, hidden=hidden, layers=stacks, tied=c.flag("tie_word_embeddings"), vectors=hidden
+    )
+
+
+def mllama(c: Config) -> Model:
+    """Llama 3.2 Vision: layers that attend across to an image are skipped without one."""
+    text = c.sub("text_config") if c.has("text_config") else c
+    text.data = {**{k: c.data[k] for k in ("dtype", "torch_dtype") if k in c.data}, **text.data}
+    hidden, depth = text.integer("hidden_size"), text.layers()
+    across = set(text.integers("cross_attention_layers", most=depth - 1) or [])
+    f = Family(heads=Heads(qkv_bias=False, out_bias=False))
+    core, *mlp = (*build(text, f, GROUPED, "full_attention"), *build(text, f, {"": dense}, ""))
+    width = core.key_width if isinstance(core, Attention) else 0
+    skipped = Unused(
+        (*core.linears(), *(m for part in mlp for m in part.linears())), 2 * hidden + 2 * width + 2
+    )
+    model = frame(
+        text,
+        hidden=hidden,
+        layers=gather(
+            depth, lambda i: ((skipped,), 0) if i in across else ((core, *mlp), 2 * hidden)
+        ),
+        tied=text.flag("tie_word_embeddings"),
+        vectors=hidden,
+        # Eight rows more than words, for the image tokens.
+        positions=8 * hidden,
+    )
+    aside = "the vision encoder, and layers that read an image, are set aside: text tokens only"
+    return model.altered(name=c.where, architecture=c.kind, notes=(*model.notes, aside))
+
+
 def decilm(c: Config) -> Model:
     """Nemotron Super and Ultra (DeciLM): each block's attention and MLP as a search left them."""
     hidden, depth = c.integer("hidden_size"), c.layers()
@@ -243,4 +286,4 @@ def _multiple(ffn: Config, hidden: int) -> int:
     return -(-int(2 * mult * hidden / 3) // 256) * 256
 
 
-READERS = {**dict.fromkeys(ROWS, row), "nemotron-nas": decilm}
+READERS = {**dict.fromkeys(ROWS, row), "nemotron-nas": decilm, "hrm_text": hrm, "mllama": mllama}

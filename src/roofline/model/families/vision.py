@@ -23,10 +23,11 @@ _TEXT: dict[str, tuple[str, str]] = {
     "minimax_m3_vl": ("minimax_m3_vl_text", "model.language_model"),
     "dots3_note": ("dots3_note_text", "model"),
     "fuyu": ("persimmon", "model.language_model"),
+    "moss_transcribe_diarize": ("qwen3", "model.language_model"),
     "got_ocr2": ("qwen2", "model.language_model"),
 }
 _SAME = {"qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe", "step3p7": "step3p5"}
-_UPPER = ("torch_dtype", "dtype", "tie_word_embeddings", "quantization_config")
+_UPPER = ("torch_dtype", "dtype", "quantization_config")
 
 
 def read(c: Config) -> Model:
@@ -44,6 +45,9 @@ def read(c: Config) -> Model:
         raise c.refuse(f"its text model '{kind[:40]}' is not counted yet")
     upper = {k: c.data[k] for k in _UPPER if k in c.data}
     text.data = {**upper, **text.data, "model_type": kind}
+    if "tie_word_embeddings" in c.data:
+        # The head belongs to the whole model, and so does the word on it.
+        text.data["tie_word_embeddings"] = c.data["tie_word_embeddings"]
     model = reader(text)
     layers = tuple(_moved(layer, path) for layer in model.layers)
     aside = "the vision encoder is set aside: text tokens only"
