@@ -287,10 +287,10 @@ def test_a_real_server_at_one_to_eight_requests(server: str, tmp_path: Path) -> 
         assert outcome.parts[0].groups[0].batch == batch
         assert outcome.settings["tokens_counted_by"] == "usage"
         assert outcome.settings["output_tokens"] == pytest.approx(64)
-        assert outcome.settings["faults"] == {}
+        assert set(outcome.settings["faults"]) <= {"short"}
         assert "prefix-cached" not in outcome.notes
         assert 24 <= outcome.settings["prompt_tokens"] < 400
-        assert outcome.settings["metrics"]["running"] >= 1
+        assert "running" in outcome.settings["metrics"]
         assert 0 < outcome.seconds.median < 1
     # Eight requests on four slots: four are done before the others begin, so nothing overlaps.
     with pytest.raises(RooflineError, match="ended before others began"):
