@@ -41,7 +41,7 @@ def mutated(rng: random.Random) -> dict:
         elif action < 0.8:
             place[key] = rng.choice(VALUES)
         elif isinstance(place[key], list) and place[key]:
-            place[key] = place[key][: rng.randrange(len(place[key]))] + [rng.choice(VALUES)]
+            place[key] = [*place[key][: rng.randrange(len(place[key]))], rng.choice(VALUES)]
         elif type(place[key]) is int:
             place[key] = place[key] * rng.choice((-1, 2, 1000, 10**6)) + rng.choice((0, 1))
         else:
