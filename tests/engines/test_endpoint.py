@@ -128,7 +128,7 @@ def test_every_fault_at_every_point_of_a_stream(fault: str, at: int) -> None:
         return Script(tokens=16, fault=fault, at=at)
 
     with FakeServer(script) as server:
-        client = endpoint(server, output=16, limits=Limits(0.5, 0.15, 0.15, 2.0))
+        client = endpoint(server, output=16, limits=Limits(2.0, 0.3, 0.3, 4.0))
         with pytest.raises(RooflineError) as failed:
             client.measure(Job("decode", 2, 128), 0.05)
     said = str(failed.value)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.errors import InputError
@@ -57,7 +57,7 @@ points = st.builds(
 
 
 @given(points)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_point_survives_its_file_form(point: Point) -> None:
     line = json.dumps(point.to_json())
     assert point_from_json(json.loads(line), "here") == point

@@ -394,7 +394,8 @@ class Endpoint:
     def _client(self, connections: int) -> Any:
         httpx = self.httpx
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        longest = max(self.limits.first, self.limits.between)
+        # Longer than our own limits on a stream, which then speak first and say more.
+        longest = 1.5 * max(self.limits.first, self.limits.between)
         return httpx.AsyncClient(
             base_url=self.base,
             headers=headers,
