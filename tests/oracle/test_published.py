@@ -8,8 +8,8 @@ import os
 from typing import Any
 
 import pytest
-from oracle import classes
 
+from oracle import classes
 from roofline.model.load import from_config
 
 SHARED = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "configs")

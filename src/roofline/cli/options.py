@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..machine.load import is_here
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
+from ..model.model import Model
 from ..parallel.layout import Parallel
 from ..step import Step
 from ..units import parse_count, parse_quantity
@@ -31,6 +32,12 @@ def add_model(p: argparse.ArgumentParser) -> None:
         metavar="MACHINE",
         required=True,
         help="a name from 'roofline machines', a machine file, or 'here' (see 'roofline measure')",
+    )
+    p.add_argument(
+        "--trace",
+        action="store_true",
+        help="count the model from its class in transformers, not from what roofline knows of it "
+        "(extra 'trace')",
     )
 
 
@@ -187,7 +194,16 @@ def case(args: argparse.Namespace, machine: str | None = None) -> Case:
     on = machine or args.on
     ceilings = args.ceilings or ("measured" if is_here(on) else None)
     asked = {**formats(args), **parallel(args)}
-    return Case(load_model(args.model), load_machine(on), ceilings=ceilings, **asked)
+    return Case(model(args), load_machine(on), ceilings=ceilings, **asked)
+
+
+def model(args: argparse.Namespace) -> Model:
+    """The model, by what roofline knows of it or by its class."""
+    if getattr(args, "trace", False):
+        from ..model import trace
+
+        return trace.load(args.model)
+    return load_model(args.model)
 
 
 def formats(args: argparse.Namespace) -> dict[str, Any]:
