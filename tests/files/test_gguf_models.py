@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from math import prod
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from roofline.errors import InputError, RooflineError, UnsupportedError
 from roofline.files import gguf
@@ -141,7 +143,8 @@ def test_what_metadata_and_tensors_disagree_about(tmp_path):
 
     good = llama()
     refused({**LLAMA, "llama.block_count": 3}, good, "layer 2: no tensor holds", UnsupportedError)
-    refused({**LLAMA, "llama.block_count": 0}, good, "block_count leaves no layer")
+    refused({**LLAMA, "llama.block_count": 0}, good, "block_count leaves 0 layers")
+    refused({**LLAMA, "llama.block_count": 2**31}, good, "leaves 2147483648 layers")
     refused({**LLAMA, "llama.attention.head_count_kv": 4}, good, "layer 0: ", UnsupportedError)
     refused({**LLAMA, "llama.embedding_length": 1024}, good, "layer 0: ", UnsupportedError)
     refused(LLAMA, [*good, ("blk.0.strange.weight", (64, 64), F16)], "'blk.0.strange.weight'")
@@ -158,3 +161,40 @@ def test_lists_longer_than_kept(tmp_path):
     write(path, {**LLAMA, "llama.feed_forward_length": [1024] * 9000}, llama(down=Q6_K, kind=Q4_K))
     with pytest.raises(InputError, match="intermediate_size is missing"):
         load(path)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_impossible_metadata_is_a_sentence(tmp_path_factory, data):
+    """Any architecture, some of its metadata and tensors changed: a model, or one sentence."""
+    name = data.draw(st.sampled_from(sorted(MODELS)))
+    m = MODELS[name]
+    pairs = {"general.architecture": m["architecture"], **m["metadata"]}
+    tensors = [(n, s, F32 if len(s) < 2 else F16) for n, s in m["tensors"]]
+    values = st.sampled_from(
+        [0, 1, 2, 3, 7, 2**16, 2**31, 2**32 - 1, 0.5, True, "x", [0, 0], [1] * 40, [True, False]]
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        how = data.draw(st.sampled_from(["set", "set", "set", "drop", "tensor", "shape"]))
+        key = data.draw(st.sampled_from(sorted(pairs)))
+        at = data.draw(st.integers(0, len(tensors) - 1))
+        if how == "set":
+            pairs[key] = data.draw(values)
+        elif how == "drop":
+            del pairs[key]
+        elif how == "tensor":
+            del tensors[at]
+        else:
+            n, s, kind = tensors[at]
+            tensors[at] = (n, tuple(data.draw(st.integers(1, 300)) for _ in s), kind)
+        if not pairs or not tensors:
+            return
+    path = str(tmp_path_factory.getbasetemp() / "impossible.gguf")
+    write(path, pairs, tensors)
+    try:
+        found = load(path)
+        found.work().costs(Step.decode(2, 100))
+        assert found.parameters > 0
+    except RooflineError as error:
+        assert "\n" not in str(error)
+        assert len(str(error)) < 1000

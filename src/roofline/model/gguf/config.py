@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import InputError, UnsupportedError
 from ...files.gguf import Gguf, Skipped, Tensor
-from ..config import short
+from ..config import LIMITS, short
 
 # The config's key for each of llama.cpp's, whatever the architecture.
 _COMMON = {
@@ -38,8 +38,8 @@ class Metadata:
             raise InputError(f"{self.where}: general.architecture is missing")
         self.architecture = name
         self.depth = self.integer("block_count") - self.integer("nextn_predict_layers", 0)
-        if self.depth < 1:
-            raise InputError(f"{self.where}: {name}.block_count leaves no layer")
+        if not 1 <= self.depth <= LIMITS["layers"]:
+            raise InputError(f"{self.where}: {name}.block_count leaves {self.depth} layers")
 
     @property
     def alike(self) -> bool:
