@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import catalogue
 from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
-from . import quant
 from .config import Config, read_json
 from .families import read as read_family
 from .model import Model
+
+if TYPE_CHECKING:
+    from .quant import Quantised
 
 
 def load(name: str) -> Model:
@@ -183,16 +185,30 @@ def from_config(data: Any, where: str = "config", sidecar: Any = None) -> Model:
     if "model_type" not in data:
         raise InputError(f"{where}: model_type is missing, so this is not a model's config.json")
     model = read_family(Config(data, where))
+    if sidecar is None and not any(_QUANTISED & part.keys() for part in (data, _text(data))):
+        return model
+    from . import quant
+
     found = quant.read(data, model.dtype, where, sidecar)
     return model if found is None else quantised(model, found)
 
 
-def quantised(model: Model, found: quant.Quantised) -> Model:
+_QUANTISED = {"quantization_config", "compression_config", "quantization"}
+
+
+def _text(data: dict[str, Any]) -> dict[str, Any]:
+    inner = data.get("text_config")
+    return inner if isinstance(inner, dict) else {}
+
+
+def quantised(model: Model, found: Quantised) -> Model:
     """The model stored as a quantisation config says.
 
     Raises:
         UnsupportedError: its lists name some experts of a layer and not the others.
     """
+    from . import quant
+
     if found.experts:
         copies = {
             quant.canonical(f"model.layers.{i}.{m.path}"): m.copies

@@ -12,8 +12,7 @@ from ...record import record
 from ..config import Config
 from ..formats import Format, Layout
 from . import layouts
-from .integer import experts
-from .names import Names
+from .names import Names, experts
 from .rules import Quantised, Rules
 
 BLOCK = 64

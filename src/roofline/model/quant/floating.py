@@ -15,8 +15,7 @@ from .. import formats
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
-from .integer import experts
-from .names import Names
+from .names import Names, experts
 from .rules import Quantised, Rules
 
 

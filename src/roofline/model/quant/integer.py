@@ -13,7 +13,7 @@ from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
-from .names import Names
+from .names import Names, experts
 from .rules import Quantised, Rules
 
 
@@ -168,11 +168,6 @@ def mlx(c: Config, plain: Format) -> Quantised:
         f"{usual.name} (MLX)", plain, choose, table=True, head=True, routers=mode == "affine"
     )
     return Quantised("mlx", scheme)
-
-
-def experts(*lists: Names) -> tuple[tuple[str, int], ...]:
-    """For patterns that name single experts: how many each names."""
-    return tuple((k, len(v)) for names in lists for k, v in names.experts.items())
 
 
 def _groups(group: int) -> str:

@@ -13,8 +13,7 @@ from ..config import Config, short
 from ..formats import Format
 from . import layouts
 from .compressed import cache, group_format
-from .integer import experts
-from .names import Names, canonical
+from .names import Names, canonical, experts
 from .rules import Quantised, Rules
 
 # For each algorithm, its format by group size (0: its usual) and the 16-bit arithmetic.

@@ -184,6 +184,11 @@ class Names:
         )
 
 
+def experts(*lists: Names) -> tuple[tuple[str, int], ...]:
+    """For patterns that name single experts: how many each names."""
+    return tuple((k, len(v)) for names in lists for k, v in names.experts.items())
+
+
 def is_tame(expression: str) -> bool:
     """Whether matching a name takes bounded time: no repeats of repeats, at most six in a row.
 
