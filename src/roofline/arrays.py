@@ -39,8 +39,8 @@ class Bounds:
     compute_s: Floats
     memory_s: Floats
     serial_s: Floats
-    communication_s: Floats
     tokens: Floats
+    communication_s: Floats
 
     @property
     def compulsory(self) -> Floats:
@@ -86,23 +86,29 @@ class Table:
 
         numbers = [x for g in step.groups for x in (g.batch, g.new_tokens, g.past)]
         length = max(np.size(x) for x in numbers)
-        out = np.empty((_COLUMNS, length))
+        out = np.empty((9, length))
+        talk = np.zeros(length)
         for start in range(0, length, CHUNK):
             end = min(start + CHUNK, length)
             part = _slice(step, start, end, length)
             first, *others = self._chains
-            first.price(part, out[:, start:end])
+            first.price(part, out[:, start:end], talk[start:end])
             for chain in others:  # a step takes as long as the longest of its chains
-                other = np.empty((_COLUMNS, end - start))
-                chain.price(part, other)
-                longer = other[_TIMES].max(axis=0) > out[_TIMES, start:end].max(axis=0)
-                out[:, start:end][:, longer] = other[:, longer]
-            out[-1, start:end] = part.tokens_out
-        return Bounds(*out)
+                _take_longer(chain, part, out[:, start:end], talk[start:end])
+            out[8, start:end] = part.tokens_out
+        columns: list[Floats] = [*out, talk]
+        return Bounds(*columns)
 
 
-_COLUMNS = 10
-_TIMES = [5, 6, 8]
+def _take_longer(chain: _Matrices, part: Step, out: Floats, talk: Floats) -> None:
+    import numpy as np
+
+    other, told = np.empty_like(out), np.zeros_like(talk)
+    chain.price(part, other, told)
+    now, then = (np.maximum(x[5:7].max(axis=0), y) for x, y in ((other, told), (out, talk)))
+    longer = now > then
+    out[:, longer] = other[:, longer]
+    talk[longer] = told[longer]
 
 
 class _Matrices:
@@ -114,7 +120,7 @@ class _Matrices:
         talking = {exchange.row for exchange in chain.talk}
         rows = [row for i, row in enumerate(chain.rows) if i not in talking]
         count = len(rows)
-        arithmetic, traffic, totals = np.zeros((count, n)), np.zeros((count, n)), np.zeros((8, n))
+        arithmetic, traffic, totals = np.zeros((count, n)), np.zeros((count, n)), np.zeros((7, n))
         for i, (row, peak) in enumerate(rows):
             _, flops, *kinds = row
             for q, c in flops:
@@ -126,16 +132,17 @@ class _Matrices:
                     totals[k, q] += c
         totals[5] = arithmetic.sum(axis=0)
         totals[6] = traffic.sum(axis=0)
+        talk = np.zeros((1 if chain.talk else 0, n))
         for exchange in chain.talk:
             for q, c in exchange.sent:
-                totals[7, q] += c * exchange.per_byte
+                talk[0, q] += c * exchange.per_byte
             for q, c in exchange.messages:
-                totals[7, q] += c * exchange.per_message
-        self._stacked = np.concatenate([arithmetic, traffic, totals])
+                talk[0, q] += c * exchange.per_message
+        self._stacked = np.concatenate([arithmetic, traffic, totals, talk])
         self._count = count
 
-    def price(self, part: Step, out: Floats) -> None:
-        """Fill all columns but the tokens."""
+    def price(self, part: Step, out: Floats, talk: Floats) -> None:
+        """Fill all columns but the tokens, and the seconds of communication."""
         import numpy as np
 
         n = self._count
@@ -144,10 +151,11 @@ class _Matrices:
             q[i] = quantity.value(part.groups)
         priced = self._stacked @ q
         out[:7] = priced[2 * n : 2 * n + 7]
-        out[8] = priced[2 * n + 7]
         np.maximum(priced[:n], priced[n : 2 * n], out=priced[:n])
         np.sum(priced[:n], axis=0, out=out[7])
-        out[7] += out[8]
+        if len(priced) > 2 * n + 7:
+            talk[:] = priced[-1]
+            out[7] += talk
 
 
 def _slice(step: Step, start: int, end: int, length: int) -> Step:

@@ -50,6 +50,24 @@ class OperatorBound:
 
 
 @record
+class Talk:
+    """Communication of one device in a step.
+
+    Attributes:
+        seconds: Σ bytes sent/link + messages·latency.
+        sent: bytes sent to other devices.
+        messages: exchanges waited for, one after another.
+    """
+
+    seconds: float
+    sent: Number
+    messages: Number
+
+
+SILENCE = Talk(0.0, 0, 0)
+
+
+@record
 class Bound:
     """A step under the roof. Times in seconds, bytes in bytes.
 
@@ -65,8 +83,7 @@ class Bound:
         ridge: FLOP/byte, for the step's mix of arithmetic.
         shares: of the serial bound: weights, kv, state, compute, and on several devices
             communication; they add up to 1.
-        communication_s: Σ bytes sent/link + messages·latency.
-        sent, messages: bytes sent to other devices, and exchanges waited for.
+        talk: communication with other devices.
     """
 
     flops: Number
@@ -80,9 +97,22 @@ class Bound:
     tokens: Number
     ridge: float
     shares: dict[str, float]
-    communication_s: float = 0.0
-    sent: Number = 0
-    messages: Number = 0
+    talk: Talk = SILENCE
+
+    @property
+    def communication_s(self) -> float:
+        """Σ bytes sent/link + messages·latency."""
+        return self.talk.seconds
+
+    @property
+    def sent(self) -> Number:
+        """Bytes sent to other devices."""
+        return self.talk.sent
+
+    @property
+    def messages(self) -> Number:
+        """Exchanges waited for."""
+        return self.talk.messages
 
     @property
     def compulsory(self) -> Number:
@@ -97,7 +127,7 @@ class Bound:
     @property
     def overlapped_s(self) -> float:
         """The overlapped bound."""
-        return max(self.compute_s, self.memory_s, self.communication_s)
+        return max(self.compute_s, self.memory_s, self.talk.seconds)
 
     @property
     def memory_bound(self) -> bool:
@@ -236,9 +266,10 @@ class Chain:
             kv_read += r
             kv_write += k
             state += s
-        told = self._told(v) if self.talk else None
-        if told:
-            serial_s += told[0]
+        talk = SILENCE
+        if self.talk:
+            talk = self._told(v)
+            serial_s += talk.seconds
         total = weights + kv_read + kv_write + state
         scale = 1 / (bandwidth * serial_s)
         shares = {
@@ -247,8 +278,8 @@ class Chain:
             "state": by_state * scale,
             "compute": by_compute / serial_s,
         }
-        if told:
-            shares["communication"] = told[0] / serial_s
+        if self.talk:
+            shares["communication"] = talk.seconds / serial_s
         return Bound(
             flops,
             weights,
@@ -261,13 +292,12 @@ class Chain:
             step.tokens_out,
             flops / (compute_s * bandwidth),
             shares,
-            *(told or ()),
+            talk,
         )
 
-    def _told(self, v: list[Number]) -> tuple[float, Number, Number]:
-        # Seconds, bytes and messages of all communication.
+    def _told(self, v: list[Number]) -> Talk:
         parts = [exchange.cost(v) for exchange in self.talk]
-        return sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts)
+        return Talk(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
 
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:
         """Each kind of operator under the roof, in the order in which they run."""

@@ -201,14 +201,10 @@ class Quantity:
     def value(self, groups: tuple[Group, ...]) -> Number:
         """The quantity on these groups: an exact int where the step is of ints (a float for
         ``touched``), an array where it is of arrays."""
-        if self.q == "one":
-            return 1
-        if self.q == "touched":
-            return self._touched(groups)
-        if self.q == "passes":
-            return self._passes(groups)
+        one = _PER_GROUP.get(self.q)
+        if one is None:
+            return self._of_the_step(groups)
         total: Number = 0
-        one = _PER_GROUP[self.q]
         if self.over != 1:
             for group in groups:
                 total = total + -(-group.batch // self.over) * one(self, group)
@@ -216,6 +212,15 @@ class Quantity:
         for group in groups:
             total = total + group.batch * one(self, group)
         return total
+
+    def _of_the_step(self, groups: tuple[Group, ...]) -> Number:
+        if self.q == "one":
+            return 1
+        if self.q == "touched":
+            return self._touched(groups)
+        if self.q == "passes":
+            return self._passes(groups)
+        raise InputError(f"no quantity '{self.q}' is known")
 
     def _touched(self, groups: tuple[Group, ...]) -> Number:
         passes: Number = 1
