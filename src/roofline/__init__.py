@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .bound import Bound, Case, Climb, Fit, OperatorBound
+    from .chart.figure import plot
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
     from .explanation import Explanation, explain
     from .machine.load import load as load_machine
@@ -62,6 +63,7 @@ _HOMES = {
     "explain": "explanation",
     "load_machine": "machine.load",
     "load_model": "model.load",
+    "plot": "chart.figure",
 }
 _RENAMED = {"load_machine": "load", "load_model": "load"}
 
@@ -91,6 +93,7 @@ __all__ = [
     "explain",
     "load_machine",
     "load_model",
+    "plot",
 ]
 
 

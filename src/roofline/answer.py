@@ -279,20 +279,3 @@ def text(
         plain = not screen.unicode()
         out += ["", terminal.render(drawn, words, columns=min(columns, 100), ascii_only=plain)]
     return "\n".join(out)
-
-
-def html(e: Explanation, words: Words | None = None) -> str:
-    """The answer as an HTML fragment, for Jupyter; every value escaped."""
-    from html import escape
-
-    words = words or _words.choose()
-    rows = "".join(
-        f"<tr><th style='text-align:left;vertical-align:top'>{escape(label)}</th>"
-        f"<td style='text-align:left'>{escape(sentence)}</td></tr>"
-        for label, sentence in lines(e, words)
-    )
-    chart = terminal.render(picture.draw(e.case, e.step), words, columns=90)
-    return (
-        f"<p><b>{escape(title(e, words))}</b></p><table>{rows}</table>"
-        f"<pre style='line-height:1.1'>{escape(chart)}</pre>"
-    )

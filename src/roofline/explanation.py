@@ -202,9 +202,9 @@ class Explanation:
         return text(self)
 
     def _repr_html_(self) -> str:
-        from .answer import html
+        from .page import fragment
 
-        return html(self)
+        return fragment(self)
 
 
 def explain(

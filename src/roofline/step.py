@@ -21,7 +21,7 @@ Where the sequences are divided over replicas or microbatches (``over`` of them)
 quantity is that of the busiest, which has ⌈B/over⌉ of a group's sequences.
 
 Batch, new tokens and past may be integers or NumPy arrays of one shape: the formulas are
-the same text for both. The page evaluates the same table (``page/work.js``).
+the same text for both. The page evaluates the same table (``page/web/work.js``).
 """
 
 from __future__ import annotations

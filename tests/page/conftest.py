@@ -4,9 +4,16 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
+from page.files import read
+from roofline.page.bundle import bundle
+from roofline.page.bundle import read as web
+from roofline.page.data import everything, page_data
+from roofline.page.make import page as make_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -26,11 +33,10 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     def run(module: str, given: Any) -> Any:
         path = folder / "run.mjs"
         path.write_text(module, encoding="utf-8")
-        text = json.dumps(given)
         done = subprocess.run(
             [program, str(path)],
             check=False,
-            input=text,
+            input=json.dumps(given),
             capture_output=True,
             text=True,
             timeout=120,
@@ -42,7 +48,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     """Chromium, started once."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if CHROMIUM is None:
@@ -51,3 +57,91 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Addresses of pages on disk: the default one, and one of the whole catalogue."""
+    folder = tmp_path_factory.mktemp("pages")
+    models, machines = everything()
+    pages = {
+        "default": make_page(language="en", date="2026-01-02"),
+        "all": make_page(models=models, machines=machines, language="en", date="2026-01-02"),
+    }
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: f"file://{folder}/{name}.html" for name in pages}
+
+
+class Quiet:
+    """What a page says on its console, which must be nothing."""
+
+    def __init__(self, page: Any) -> None:
+        self.said: list[str] = []
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+
+
+@pytest.fixture
+def visit(browser: Any, files: dict[str, str]) -> Any:
+    """``with visit(hash, width, language, …) as page``: a page, its console checked at the end."""
+
+    @contextmanager
+    def open_page(
+        hash: str = "",
+        width: int = 1200,
+        height: int = 900,
+        language: str = "en-US",
+        which: str = "default",
+        loud: bool = False,
+        **options: Any,
+    ) -> Iterator[Any]:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, locale=language, **options
+        )
+        page = context.new_page()
+        quiet = Quiet(page)
+        page.goto(files[which] + hash)
+        if options.get("java_script_enabled", True):
+            page.wait_for_selector("html.ready")
+            page.evaluate(read("lab.js") + "; Object.assign(window, { collisions, crowding });")
+        yield page
+        context.close()
+        assert loud or quiet.said == []
+
+    return open_page
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Any) -> Any:
+    """``with lab(width, language) as page``: the app with the whole catalogue as ``app``."""
+    models, machines = everything()
+    data = page_data(models, machines, date="2026-01-02")
+    module = bundle("app", "words", exports=True)
+
+    @contextmanager
+    def open_lab(width: int, language: str) -> Iterator[Any]:
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        page = context.new_page()
+        quiet = Quiet(page)
+        page.set_content(
+            f"<!doctype html><style>{web('page.css')}</style><main><div id=app></div></main>"
+        )
+        from roofline.page.build import page_words
+
+        page.evaluate(
+            """async ([module, lab, data, words, language]) => {
+                const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
+                const { mount, makeWords } = await import(url);
+                const t = makeWords(words, language);
+                window.data = data;
+                window.app = mount(document.getElementById("app"), data, t, {});
+                window.lab = new Function(lab + "; return { collisions, crowding };")();
+            }""",
+            [module, read("lab.js"), data, page_words(language), language],
+        )
+        yield page
+        context.close()
+        assert quiet.said == []
+
+    return open_lab

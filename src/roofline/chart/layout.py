@@ -19,6 +19,7 @@ from ..words import Words
 from .picture import Picture, Point
 from .place import Box, Label, Line, place
 
+_ORDER = ("ghost", "hollow", "stop", "prefill", "here")
 Spot = tuple[float, float, Sequence[str]]
 Ruler = Callable[[str], float]
 """The width of a text."""
@@ -47,12 +48,15 @@ class Plane:
 
     Attributes:
         area: of the plot, within its margins.
+        x, y: the stretches of both axes, FLOP/byte and FLOP/s.
         x_ticks, y_ticks: a position and its text.
         strokes, marks: to be drawn, in this order.
         labels: texts with their boxes.
     """
 
     area: Box
+    x: tuple[float, float]
+    y: tuple[float, float]
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     strokes: tuple[Stroke, ...]
@@ -70,6 +74,7 @@ def lay_out(
     ruler: Ruler,
     line: float = 15,
     margins: tuple[float, float, float, float] = (52, 24, 14, 40),
+    scale: float = 1,
 ) -> Plane:
     """The picture of a case on ``width`` × ``height`` pixels.
 
@@ -81,9 +86,11 @@ def lay_out(
         ruler: measures a text.
         line: height of a line of text.
         margins: left, top, right, bottom.
+        scale: size of marks and gaps, where a pixel is not one of a screen.
     """
     left, top, right, bottom = margins
-    sheet = _Sheet(Box(left, top, width - right, height - bottom), ruler, line, words, picture)
+    area = Box(left, top, width - right, height - bottom)
+    sheet = _Sheet(area, ruler, line, words, picture, scale)
     sheet.x, sheet.y = _domain(picture, case)
     sheet.step()
     sheet.roofs(case)
@@ -91,12 +98,14 @@ def lay_out(
     sheet.ghost()
     sheet.labels.sort(key=lambda item: item[0])
     return Plane(
-        sheet.area,
+        area,
+        sheet.x,
+        sheet.y,
         tuple((sheet.at(v, sheet.y[0])[0], digits(v)) for v in _ticks(sheet.x)),
         tuple((sheet.at(sheet.x[0], v)[1], si(v, "", 2).strip()) for v in _ticks(sheet.y)),
         tuple(sheet.strokes),
-        tuple(sheet.marks),
-        tuple(place([x for _, x in sheet.labels], sheet.area, sheet.boxes, sheet.lines)),
+        tuple(sorted(sheet.marks, key=lambda mark: _ORDER.index(mark.kind))),
+        tuple(place([x for _, x in sheet.labels], area, sheet.boxes, sheet.lines)),
     )
 
 
@@ -107,6 +116,7 @@ class _Sheet:
     line: float
     words: Words
     p: Picture
+    scale: float
     x: tuple[float, float] = (1, 10)
     y: tuple[float, float] = (1, 10)
     strokes: list[Stroke] = field(default_factory=list)
@@ -130,6 +140,7 @@ class _Sheet:
             self.lines.append((ax, ay, bx, by, weight))
 
     def mark(self, kind: str, x: float, y: float, r: float) -> None:
+        r *= self.scale
         self.marks.append(Mark(kind, x, y))
         self.boxes.append(Box(x - r, y - r, x + r, y + r))
 
@@ -142,7 +153,8 @@ class _Sheet:
         kind: str = "",
     ) -> None:
         size = self.ruler(text) + 4
-        self.labels.append((rank, Label(text, size, self.line, spots, gap, kind)))
+        label = Label(text, size, self.line, spots, gap * self.scale, kind)
+        self.labels.append((rank, label))
 
     def step(self) -> None:
         """The step asked about, and prefill."""
@@ -193,27 +205,26 @@ class _Sheet:
             x, y = self.at(self.p.ridge, self.p.peak)
             self.draw("ridge", ((x, y), (x, self.area.y1)), 8)
             text = self.words("chart.ridge", ridge=digits(self.p.ridge))
-            self.say(1, text, 5, (x, self.area.y1 - 11, ("e", "w")), kind="strong")
+            low_down = self.area.y1 - 0.73 * self.line
+            self.say(1, text, 5, (x, low_down, ("e", "w")), kind="strong")
 
     def climb(self) -> None:
         """The decode path, its ticks, where memory is full, and the end."""
         p = self.p
         end = p.limit if p.limit is not None else math.inf
-        corner = Point(p.ridge, p.peak, "")
-        ways = [*p.ticks, *([p.full] if p.full else []), corner]
-        ways = [q for q in ways if q.intensity <= min(end, self.x[1])]
-        if not any(q.intensity > p.ridge for q in ways):
-            ways = [q for q in ways if q is not corner]
+        last = min(end, self.x[1])
+        ways = [q for q in (*p.ticks, p.full) if q and q.intensity <= last]
+        if p.ridge < last:
+            ways.append(Point(p.ridge, p.peak, ""))
         ways.sort(key=lambda q: q.intensity)
         points = [(q.intensity, self.on(q)) for q in ways]
-        last = min(end, self.x[1])
         points.append((last, self.at(last, p.roof(last))))
         full = p.full.intensity if p.full else math.inf
         self.draw("rest", [at for x, at in points if x >= full], 30)
         self.draw("path", [at for x, at in points if x <= full], 30)
         if p.full and full < self.x[1]:
             x, y = self.on(p.full)
-            self.draw("wall", ((x, y - 12), (x, self.area.y1)), 20)
+            self.draw("wall", ((x, y - 12 * self.scale), (x, self.area.y1)), 20)
             room = self.area.y1 - y
             spots = [(x, y + room * part, ("e", "w")) for part in (0.42, 0.62, 0.25)]
             self.say(5, self.words("chart.full", batch=count(int(p.full.label))), 8, *spots)
@@ -231,7 +242,7 @@ class _Sheet:
 
     def ghost(self) -> None:
         """What ×N would promise if a batch read nothing but the weights, beside the roof."""
-        first, lift = self.p.ticks[0].intensity, 12
+        first, lift = self.p.ticks[0].intensity, 12 * self.scale
         xs = [first * int(q.label) for q in self.p.ticks if first * int(q.label) < self.x[1]]
         if len(xs) < 2:
             return
@@ -253,7 +264,8 @@ def _domain(p: Picture, case: Case) -> tuple[tuple[float, float], tuple[float, f
     used = {name for name, _ in case.arithmetic.values()}
     kinds = (case.machine.datasheet, case.machine.measured)
     peaks = [kind.compute[n].value for kind in kinds for n in used if n in kind.compute]
-    y = (_down(min(p.bandwidth * x[0], p.step.speed)), _up(1.8 * max(p.peak, *peaks)))
+    slopes = [kind.bandwidth["memory"].value for kind in kinds if "memory" in kind.bandwidth]
+    y = (_down(x[0] * min(p.bandwidth, *slopes)), _up(1.8 * max(p.peak, *peaks)))
     return x, y
 
 

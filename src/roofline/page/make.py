@@ -128,10 +128,18 @@ def element_module(
     *,
     date: str | None = None,
     data: Mapping[str, Any] | None = None,
+    languages: Sequence[str] = (),
 ) -> str:
-    """One ES module that defines ``<roofline-chart>``, with its data, words and style."""
+    """One ES module that defines ``<roofline-chart>``, with its data, words and style.
+
+    Args:
+        models, machines: what its attributes can name.
+        date: the day to put in; by default today.
+        data: all of that already made.
+        languages: by default all.
+    """
     data = data or page_data(models, machines, date=date or today())
-    words = {name: build.page_words(name) for name in build.languages()}
+    words = {name: build.page_words(name) for name in languages or build.languages()}
     given = build.embedded(
         {"data": data, "words": words, "style": build.squeezed(read("page.css"))}
     )
@@ -146,7 +154,7 @@ def fragment(explanation: Explanation, language: str | None = None) -> str:
     data = page_data([case.model], [case.machine], date=today())
     chosen = {k: v for k, v in case.options.items() if isinstance(v, str)}
     data["start"] = {**state_of(step), **chosen}
-    module = element_module(data=data)
+    module = element_module(data=data, languages=[words.language])
     return (
         f'<roofline-chart lang="{html.escape(words.language)}">{still(explanation, words)}'
         f'</roofline-chart><script type="module">{module}</script>'

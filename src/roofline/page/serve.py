@@ -35,9 +35,8 @@ HEADERS = {
     # Isolation from other origins: what threads in WebAssembly and exact clocks need.
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
-    # The document's own policy says the rest; these two work only as headers.
-    "Content-Security-Policy": "frame-ancestors 'none'; sandbox allow-scripts allow-same-origin "
-    "allow-downloads",
+    # The document's own policy says the rest; this one works only as a header.
+    "Content-Security-Policy": "frame-ancestors 'none'",
 }
 
 

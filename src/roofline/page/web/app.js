@@ -219,6 +219,11 @@ export function mount(root, data, t, options) {
     say: (text) => setText(message, text),
     redraw: () => chart.redraw(),
     refresh: render,
+    // Fills what is folded, too: for print, where all of it shows.
+    unfold() {
+      table.update(view, true);
+      panel.explain(view.main, true);
+    },
     addPoints(more) {
       points = [...points, ...more];
       render();

@@ -35,7 +35,7 @@ export function makeChart() {
 
   function draw() {
     const { width: w, height } = size();
-    measure ??= ruler(`12px ${getComputedStyle(element).fontFamily}`);
+    measure ??= ruler(12, getComputedStyle(element).fontFamily);
     drawn = plot(view, { width: w, height }, t, measure);
     for (const part of [root, points]) {
       setAttribute(part, "viewBox", `0 0 ${w} ${height}`);

@@ -1,6 +1,6 @@
 // What the reader sets: selects, sliders over powers of two, numbers typed.
 
-import { h, setAttribute, setText } from "./dom.js";
+import { h, setAttribute } from "./dom.js";
 import { shortName } from "./plot.js";
 import { MOST, MOST_MACHINES, PHASES, wholeNumber } from "./state.js";
 import { count } from "./units.js";
@@ -19,9 +19,6 @@ function choice(options, onpick) {
 }
 
 function fill(select, options) {
-  const key = JSON.stringify(options);
-  if (select.dataset.options === key) return;
-  select.dataset.options = key;
   select.replaceChildren(...options.map(([value, text]) => h("option", { value }, text)));
 }
 
@@ -133,6 +130,18 @@ export function makeControls(data, t, set) {
     ...Object.values(sliders).map((s) => s.element),
   );
 
+  // The lists change only when a file adds to them, or another machine is compared.
+  let lists = [];
+  function updateLists(state) {
+    const now = [data.models, data.machines, state.machines];
+    if (now.every((list, i) => list === lists[i])) return;
+    lists = now;
+    fill(model, data.models.map((m) => [m.id, m.name]));
+    fill(machine, data.machines.map((m) => [m.id, m.name]));
+    const free = data.machines.filter((m) => !state.machines.includes(m.id));
+    fill(compare, [["", t("ui.compare.none")], ...free.map((m) => [m.id, m.name])]);
+  }
+
   function updateChips(state) {
     const byId = (id) => data.machines.find((m) => m.id === id);
     const key = state.machines.join();
@@ -161,10 +170,7 @@ export function makeControls(data, t, set) {
     toggle,
     sliders: bottom,
     update(state, view) {
-      fill(model, data.models.map((m) => [m.id, m.name]));
-      fill(machine, data.machines.map((m) => [m.id, m.name]));
-      const free = data.machines.filter((m) => !state.machines.includes(m.id));
-      fill(compare, [["", t("ui.compare.none")], ...free.map((m) => [m.id, m.name])]);
+      updateLists(state);
       compare.disabled = state.machines.length >= MOST_MACHINES;
       model.value = state.model;
       [machine.value] = state.machines;
@@ -189,9 +195,6 @@ export function makeControls(data, t, set) {
         const value = t("ui.tokens", { count: count(state[one]) });
         sliders[one].update(state[one], t("ui.valuetext", { value, said }));
       }
-    },
-    note(text) {
-      setText(chips, text);
     },
   };
 }

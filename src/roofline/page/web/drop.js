@@ -75,7 +75,7 @@ function takeMachine(value, app, data, t) {
   if (found.error) return app.say(found.error);
   Object.assign(data.sources, found.sources);
   data.machines = [...data.machines.filter((m) => m.id !== found.machine.id), found.machine];
-  app.set((s) => ({ machines: [found.machine.id, ...s.machines.filter((id) => id !== found.machine.id)].slice(0, 4) }));
+  app.set({ machines: [found.machine.id], ceilings: "" });
   return app.say(t("drop.machine", { machine: found.machine.name }));
 }
 

@@ -42,10 +42,10 @@ export function figure(chart, { title, sub, feet }) {
   const [width, height] = ["width", "height"].map((name) => Number(plot.getAttribute(name)));
   const style = getComputedStyle(chart.element);
   const family = style.fontFamily.replaceAll('"', "'");
-  const small = ruler(`11px ${style.fontFamily}`);
-  const large = ruler(`600 15px ${style.fontFamily}`);
+  const small = ruler(11, style.fontFamily);
+  const large = ruler(15, style.fontFamily);
   const lines = [
-    ...wrapped(title, width - 16, large).map((text) => [text, 15, 600]),
+    ...wrapped(title, width - 16, (text) => large(text, 600)).map((text) => [text, 15, 600]),
     ...wrapped(sub, width - 16, small).map((text) => [text, 11, 400]),
   ];
   const head = 10 + lines.reduce((n, [, size]) => n + size * 1.45, 0);

@@ -43,7 +43,7 @@ function start() {
       button.setAttribute("aria-pressed", String(button.dataset.lang === language));
     }
     app = mount(document.getElementById("app"), data, t, { state, points: app?.points ?? points, onChange });
-    document.documentElement.classList.add("live");
+    document.documentElement.classList.add("ready");
     offer(t);
     live.draw(document.getElementById("live"), t);
     return app;
@@ -114,6 +114,7 @@ function start() {
   for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
     matchMedia(query).addEventListener("change", () => app.redraw());
   }
+  matchMedia("print").addEventListener("change", (event) => event.matches && app.unfold());
   document.fonts?.ready.then(() => app.redraw());
   fromAddress();
 }

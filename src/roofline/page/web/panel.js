@@ -135,11 +135,11 @@ export function makePanel(data, t, set) {
       notesBox.hidden = more.length === 0;
     },
     // The formulas: only while one can be seen.
-    explain(main) {
+    explain(main, always = false) {
       const why = sayWhy(main, t);
       const sources = sourcesOf(main.c);
       for (const name of NUMBERS) {
-        if (rows[name].element.open) sentences(rows[name].why, [...why[name], ...(sources[name] ?? [])]);
+        if (always || rows[name].element.open) sentences(rows[name].why, [...why[name], ...(sources[name] ?? [])]);
       }
     },
     onOpen(listener) {

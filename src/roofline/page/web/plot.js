@@ -55,12 +55,15 @@ export function plot(view, size, t, ruler) {
 
 function drawAxes(out, size, domain, t, ruler) {
   const { area, X, Y, nodes } = out;
+  let end = -Infinity;
   for (const v of ticksOf(domain.x)) {
     const x = round(X(v));
     nodes.grid.push([`gx${v}`, "path", { class: "grid", d: `M${x} ${area.y0}V${area.y1}` }]);
     const text = tick(v, false);
     const half = ruler(text) / 2;
     const at = Math.min(Math.max(x, area.x0 - 20 + half), size.width - 2 - half);
+    if (at - half < end + 6) continue; // no room for this one
+    end = at + half;
     const place = { class: "tick", x: round(at), y: area.y1 + 17, "text-anchor": "middle" };
     nodes.grid.push([`tx${v}`, "text", place, text]);
   }
@@ -93,9 +96,9 @@ function mark(out, entry) {
 
 // A text at the first of its spots ([x, y, directions]) that is free; `texts` from long to short.
 function label(out, ruler, rank, key, gap, spots, texts, className = "", reach = 4) {
-  const bold = className.includes("strong") ? 1.08 : 1;
+  const weight = className.includes("strong") ? 600 : 400;
   const few = out.narrow ? [texts].flat().slice(-1) : [texts].flat();
-  const options = few.map((text) => ({ text, width: ruler(text) * bold + 4 }));
+  const options = few.map((text) => ({ text, width: ruler(text, weight) + 4 }));
   out.labels.push({ rank, key, spots, gap, reach, texts: options, height: LINE, className });
 }
 

@@ -117,7 +117,10 @@ export function domainOf(list, dots, points) {
   for (const other of list[0].others) ys.push(other.value * 1.3);
   for (const dot of dots) xs.push(dot.x * 1.3, dot.x / 1.3);
   const x = [down(Math.min(...xs)), up(Math.max(...xs))];
-  for (const s of list) ys.push(s.c.bandwidth * x[0]);
+  for (const s of list) {
+    for (const roof of s.roofs) ys.push((roof.bandwidth ?? s.c.bandwidth) * x[0]);
+    ys.push(s.c.bandwidth * x[0]);
+  }
   const y = [Math.min(...ys), Math.max(...ys)];
   for (const p of points) {
     // A point far outside (a mistaken unit) must not squeeze everything else together.

@@ -118,8 +118,8 @@ export function makeStory(data, t, set) {
       if (!n) return;
       const step = steps[n - 1];
       setText(where, t("story.where", { n, of: steps.length }));
-      setText(title, t(`story.${step.key}.title`));
       const fill = (all, name) => (name in values ? String(values[name]) : all);
+      setText(title, t(`story.${step.key}.title`, values));
       for (const p of text.children) setText(p, p.dataset.text.replace(/\{(\w+)\}/g, fill));
       [...tries.children].forEach((button, i) => {
         const on = Object.entries(step.tries[i].set).every(([k, v]) => state[k] === v);

@@ -47,17 +47,18 @@ export function layer(parent, name) {
   return { group, draw };
 }
 
-// Widths of texts in a font, remembered.
-export function ruler(font) {
+// Widths of texts in a font, remembered: ruler(size, family)(text, weight).
+export function ruler(size, family) {
   const pen = document.createElement("canvas").getContext("2d");
-  pen.font = font;
   const known = new Map();
-  return (text) => {
-    let width = known.get(text);
+  return (text, weight = 400) => {
+    const key = weight + text;
+    let width = known.get(key);
     if (width === undefined) {
       if (known.size > 4000) known.clear();
+      pen.font = `${weight} ${size}px ${family}`;
       width = pen.measureText(text).width;
-      known.set(text, width);
+      known.set(key, width);
     }
     return width;
   };

@@ -117,8 +117,8 @@ export function makeTable(t) {
   return {
     element,
     buttons,
-    update(view) {
-      if (!element.open) return;
+    update(view, always = false) {
+      if (!element.open && !always) return;
       fill(bodies[0], rowsOf(view, t));
       fill(bodies[1], operatorRows(view, t));
       fill(bodies[2], pointRows(view, t));

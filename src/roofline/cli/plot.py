@@ -1,0 +1,40 @@
+"""``roofline plot MODEL --on MACHINE -o FILE``: the picture as a file, for papers."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..explanation import explain_case
+from . import options
+
+
+def add(p: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    options.add_model(p)
+    options.add_step(p)
+    options.add_formats(p)
+    g = p.add_argument_group("figure")
+    g.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="roofline.svg",
+        help=".svg (default), .png or .pdf",
+    )
+    g.add_argument("--no-title", action="store_true", help="leave the line above it out")
+    g.add_argument("--lang", metavar="zh|en", help="language (default: the locale's)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw one figure."""
+    import datetime
+
+    from ..chart import figure
+
+    answer = explain_case(options.case(args), options.step(args))
+    sources = figure.sources_of(answer)
+    foot = f"{sources}. roofline, {datetime.date.today().isoformat()}"
+    ax = figure.plot(answer, language=args.lang, title=not args.no_title, foot=foot)
+    figure.save(ax, args.output, sources)
+    print(args.output)
+    return 0

@@ -1,0 +1,399 @@
+"""The page in a real browser: controls by mouse and by keyboard, address, story, files, looks."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from importlib import resources
+
+import pytest
+
+from roofline.page.build import page_words
+
+
+def state(page):
+    return page.evaluate("location.hash")
+
+
+def verdict(page):
+    return page.inner_text(".verdict"), page.inner_text(".because")
+
+
+def settled(page):
+    page.wait_for_timeout(450)
+
+
+def test_it_opens_from_a_file_with_everything_on_it(visit):
+    with visit() as page:
+        assert "memory-bound" in page.title()
+        assert page.inner_text(".verdict") == "memory-bound"
+        assert page.inner_text(".because").startswith("1.05 FLOP/byte, ridge 295")
+        texts = page.evaluate(
+            "[...document.querySelectorAll('svg.plot .label')].map((x) => x.textContent).join('|')"
+        )
+        for said in ("ridge 295", "you are here: batch 1", "naive ×256", "limit 59.9",
+                     "memory full at batch 226", "prefill of 2,048", "989 TFLOP/s", "3.35 TB/s",
+                     "64", "8", "256", "measured", "datasheet"):  # fmt: skip
+            assert said in texts
+
+
+def test_the_policy_forbids_everything_else(visit):
+    with visit(loud=True) as page:
+        policy = page.get_attribute("meta[http-equiv]", "content")
+        assert "default-src 'none'" in policy
+        allowed = policy.replace(";", " ").split()
+        assert "'unsafe-inline'" not in allowed
+        assert "'unsafe-eval'" not in allowed
+        assert not [source for source in allowed if "http" in source or "*" in source]
+        assert page.evaluate(
+            "() => { try { document.body.innerHTML = '<b>x</b>'; return false }"
+            " catch { return true } }"
+        )
+
+
+def test_slider_by_keyboard(visit):
+    with visit() as page:
+        slider = page.locator("[data-name=batch] input[type=range]")
+        slider.focus()
+        assert slider.get_attribute("aria-valuetext") == "batch 1: 1.05 FLOP/byte, memory-bound"
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(50)
+        assert slider.get_attribute("aria-valuetext") == "batch 64: 32 FLOP/byte, memory-bound"
+        assert page.inner_text(".because").startswith("32 FLOP/byte")
+        page.keyboard.press("End")
+        page.keyboard.press("Home")
+        page.keyboard.press("End")
+        settled(page)
+        assert "b=4096" in state(page)
+        assert page.is_visible(".over")
+
+
+def test_every_control_by_keyboard_alone(visit):
+    with visit() as page:
+        reached = []
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            what = page.evaluate(
+                """() => { const e = document.activeElement;
+                    return e === document.body ? "" : [e.tagName, e.type ?? "",
+                        (e.labels?.[0]?.textContent ?? e.textContent).slice(0, 30)].join("/"); }"""
+            )
+            if not what and reached:
+                break
+            reached.append(what)
+            visible = page.evaluate(
+                "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+                " || document.activeElement.matches('.cursor, [type=radio], [type=range], h2')"
+            )
+            assert visible, what
+        everything = " ".join(reached)
+        for name in ("中文", "Start the story", "The textbook story", "Model", "Machine", "radio",
+                     "Formats", "Show operators", "Save SVG", "Save PNG", "Copy link", "Batch",
+                     "Context", "Prompt", "Intensity", "Ridge", "At best", "More batch", "Memory",
+                     "int4 weights", "The picture as a table", "Measured points"):  # fmt: skip
+            assert name in everything, name
+        page.locator("input[type=radio][value=decode]").focus()
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert "p=prefill" in state(page)
+        assert page.inner_text(".verdict") == "compute-bound"
+        page.locator(".field select").first.focus()
+        page.keyboard.press("ArrowDown")
+        settled(page)
+        assert "m=llama-3.1-70b" in state(page)
+        page.locator(".toggle input").focus()
+        page.keyboard.press("Space")
+        page.wait_for_timeout(60)
+        assert page.locator("circle.dot").count() > 4
+        page.locator(".number summary").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(60)
+        assert "FLOPs = Σ operators" in page.inner_text(".number[open] .why")
+
+
+def test_marks_by_keyboard_say_what_hover_says(visit):
+    with visit() as page:
+        page.locator(".cursor").focus()
+        assert page.inner_text(".tip").startswith("you are here: batch 1")
+        said = set()
+        page.keyboard.press("Home")
+        for _ in range(30):
+            said.add(page.inner_text(".tip").split("\n")[0].split(" · ")[0])
+            page.keyboard.press("ArrowRight")
+        assert {"batch 8", "batch 64", "batch 256", "ridge 295", "prefill of 2,048",
+                "memory full at batch 226", "limit 59.9: no batch passes it"} <= said  # fmt: skip
+        label = page.get_attribute(".cursor", "aria-label")
+        assert label.startswith(page.inner_text(".tip").split("\n")[0])
+        page.keyboard.press("Escape")
+        assert page.is_hidden(".tip")
+        box = page.locator("path.prefill").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert page.inner_text(".tip").startswith("prefill of 2,048")
+
+
+def test_every_control_by_mouse(visit):
+    with visit() as page:
+        page.locator("[data-name=batch] input[type=range]").click(position={"x": 300, "y": 15})
+        page.wait_for_timeout(50)
+        assert not page.inner_text(".because").startswith("1.05")
+        page.fill("[data-name=batch] input[type=text]", "37")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(50)
+        assert "you are here: batch 37" in page.text_content("svg.plot")
+        page.fill("[data-name=context] input[type=text]", "8k")
+        page.keyboard.press("Tab")
+        settled(page)
+        assert "c=8192" in state(page)
+        page.fill("[data-name=context] input[type=text]", "many")
+        page.keyboard.press("Tab")
+        assert page.get_attribute("[data-name=context] input[type=text]", "aria-invalid") == "true"
+        page.click("summary:has-text('Formats')")
+        selects = page.locator(".more select")
+        for i, value in enumerate(("int4:128", "fp8", "fp8", "measured", "a100-80gb-sxm")):
+            selects.nth(i).select_option(value)
+            page.wait_for_timeout(60)
+        settled(page)
+        assert "w=int4:128&kv=fp8&x=fp8&at=measured" in state(page)
+        assert "on=h100-sxm,a100-80gb-sxm" in state(page)
+        assert page.locator("circle.here").count() == 2
+        page.click(".chip button")
+        page.wait_for_timeout(60)
+        assert page.locator("circle.here").count() == 1
+        page.click(".levers button >> nth=0")
+        page.click("text=The picture as a table")
+        assert page.locator(".twin tbody tr").count() > 10
+
+
+def test_the_textbook_story_and_its_break(visit):
+    with visit() as page:
+        page.click("text=The textbook story")
+        page.wait_for_timeout(60)
+        assert page.inner_text(".because").startswith("1 FLOP/byte")
+        page.fill("[data-name=batch] input[type=text]", "256")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(60)
+        near = float(re.match(r"[\d.]+", page.inner_text(".because"))[0])
+        assert 250 < near < 260
+        slider = page.locator("[data-name=context] input[type=range]")
+        slider.focus()
+        for _ in range(11):
+            page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(60)
+        assert page.inner_text(".because").startswith("49.2 FLOP/byte")
+        assert "limit 59.9" in page.text_content("svg.plot")
+
+
+def test_a_link_reproduces_the_view_and_back_undoes(visit):
+    rng = random.Random(4)
+    with visit() as page:
+        seen = []
+        for _ in range(4):
+            page.select_option(".field select >> nth=0", index=rng.randrange(12))
+            page.select_option(".field select >> nth=1", index=rng.randrange(12))
+            page.fill("[data-name=batch] input[type=text]", str(rng.randint(1, 5000)))
+            page.keyboard.press("Enter")
+            page.fill("[data-name=context] input[type=text]", str(rng.randint(1, 200000)))
+            page.keyboard.press("Enter")
+            page.click(f".segments label >> nth={rng.randrange(4)}")
+            settled(page)
+            seen.append((state(page), verdict(page)))
+    for hash, said in seen:
+        with visit(hash) as page:
+            assert verdict(page) == said
+            settled(page)
+            assert state(page) == hash
+    with visit() as page:
+        first = verdict(page)
+        page.fill("[data-name=batch] input[type=text]", "64")
+        page.keyboard.press("Enter")
+        settled(page)
+        second = verdict(page)
+        page.click("text=Experts")
+        settled(page)
+        page.go_back()
+        page.wait_for_timeout(60)
+        assert verdict(page) == second
+        page.go_back()
+        page.wait_for_timeout(60)
+        assert verdict(page) == first
+        page.go_forward()
+        page.wait_for_timeout(60)
+        assert verdict(page) == second
+
+
+@pytest.mark.parametrize(
+    "hash",
+    [
+        "#m=nothing&on=no,such&p=fly&b=-1&c=1e9&s=NaN&w=int99&kv=<b>&x=__proto__&story=x&lang=qq",
+        "#m=__proto__&on=constructor&b=99999999999999999999",
+        "#%E0%A4%A&&&===",
+    ],
+)
+def test_a_broken_link_gives_the_default_view(visit, hash):
+    with visit(hash) as page:
+        assert page.inner_text(".because").startswith("1.05 FLOP/byte")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_story_is_told_to_the_end(visit, language):
+    words = page_words(language)
+    with visit(f"#lang={language}") as page:
+        assert page.get_attribute("html", "lang") == language
+        page.click(".presets .primary")
+        told = []
+        for _ in range(12):
+            page.wait_for_timeout(60)
+            if page.is_hidden(".story"):
+                break
+            text = page.inner_text(".story")
+            assert "{" not in text, text
+            told.append(page.inner_text(".story h2"))
+            for button in page.locator(".tries button").all():
+                button.click()
+                page.wait_for_timeout(30)
+                assert button.get_attribute("aria-pressed") == "true"
+                assert "{" not in page.inner_text(".story")
+            page.click(".story .bar .primary")
+        assert 7 <= len(set(told)) <= 10
+        assert words["story.cache.title"] in told
+
+
+def test_languages_switch_and_stay(visit):
+    with visit(language="zh-CN") as page:
+        assert page.inner_text(".verdict").startswith("访存受限")
+        assert "memory-bound" in page.inner_text(".verdict")
+        latin = page.evaluate("document.body.innerText")
+        assert "at best" not in latin
+        page.click("[data-lang=en]")
+        page.wait_for_timeout(80)
+        assert page.inner_text(".verdict") == "memory-bound"
+        settled(page)
+        assert "lang=en" in state(page)
+        page.go_back()
+        page.wait_for_timeout(80)
+        assert page.inner_text(".verdict").startswith("访存受限")
+
+
+def test_without_script_there_is_a_picture_and_a_table(visit):
+    with visit(java_script_enabled=False) as page:
+        assert page.is_visible("svg.plot")
+        assert page.locator("tbody tr").count() == 4
+        assert "memory-bound" in page.inner_text(".panel")
+        assert "ridge 295" in page.text_content("svg.plot")
+
+
+def test_dark_forced_colours_and_print(visit):
+    with visit(color_scheme="dark") as page:
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert sum(map(int, re.findall(r"\d+", dark)[:3])) < 150
+    with visit(forced_colors="active") as page:
+        stroke = page.evaluate("getComputedStyle(document.querySelector('.path')).stroke")
+        link = page.evaluate(
+            "(() => { const a = document.body.appendChild(document.createElement('i'));"
+            " a.style.color = 'LinkText'; return getComputedStyle(a).color })()"
+        )
+        assert stroke == link
+    with visit(reduced_motion="reduce") as page:
+        moving = page.evaluate(
+            "[...document.querySelectorAll('*')].filter((e) => parseFloat("
+            "getComputedStyle(e).transitionDuration) > 0 || getComputedStyle(e).animationName"
+            " !== 'none').length"
+        )
+        assert moving == 0
+    with visit() as page:
+        page.emulate_media(media="print")
+        for gone in (".controls", ".sliders", ".presets", ".buttons"):
+            assert page.locator(gone).first.is_hidden()
+        assert page.is_visible("svg.plot")
+        assert page.is_visible(".verdict")
+        page.wait_for_timeout(60)
+        assert "overlapped bound" in page.inner_text(".panel")
+        assert page.locator(".twin tbody tr").nth(3).is_visible()
+
+
+AXE = "axe-playwright-python (pip install axe-playwright-python)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_axe_finds_nothing(visit, scheme, language):
+    pytest.importorskip("axe_playwright_python", reason=f"needs {AXE}")
+    source = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    with visit("#ops=1&on=h100-sxm,mi300x", language=language, color_scheme=scheme) as page:
+        page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+        page.click(".presets .primary")
+        page.wait_for_timeout(100)
+        page.evaluate(source)
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    assert [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]] == []
+
+
+def test_export_carries_sources_and_date(visit, tmp_path):
+    with visit("#ops=1&b=64") as page:
+        with page.expect_download() as caught:
+            page.click("text=Save SVG")
+        caught.value.save_as(tmp_path / "x.svg")
+        text = (tmp_path / "x.svg").read_text(encoding="utf-8")
+        from xml.etree import ElementTree
+
+        root = ElementTree.fromstring(text)
+        said = " ".join(root.itertext())
+        assert "NVIDIA H100 Tensor Core GPU datasheet" in said
+        assert re.search(r"\d{4}-\d\d-\d\d", said)
+        assert "you are here: batch 64" in said
+        assert "class=" not in text
+        assert "var(" not in text
+        with page.expect_download() as caught:
+            page.click("text=Save PNG")
+        caught.value.save_as(tmp_path / "x.png")
+        data = (tmp_path / "x.png").read_bytes()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        assert int.from_bytes(data[16:20], "big") > 1000
+        page.click("text=The picture as a table")
+        with page.expect_download() as caught:
+            page.click("text=Save CSV")
+        caught.value.save_as(tmp_path / "x.csv")
+        lines = (tmp_path / "x.csv").read_text(encoding="utf-8-sig").splitlines()
+        assert lines[0].startswith("what,")
+        assert any(line.startswith("decode,64,31.9") for line in lines)
+
+
+def test_default_file_is_small(files):
+    import gzip
+    from urllib.request import url2pathname
+
+    with open(url2pathname(files["default"].removeprefix("file://")), "rb") as file:
+        assert len(gzip.compress(file.read(), 9)) < 120_000
+
+
+def test_it_works_in_a_frame(browser, files):
+    context = browser.new_context()
+    page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    from urllib.request import url2pathname
+
+    with open(url2pathname(files["default"].removeprefix("file://")), encoding="utf-8") as file:
+        text = file.read()
+    page.set_content("<iframe sandbox='allow-scripts' width=900 height=900></iframe>")
+    page.evaluate("(text) => { document.querySelector('iframe').srcdoc = text }", text)
+    frame = page.frame_locator("iframe")
+    frame.locator("html.ready").wait_for()
+    frame.locator("[data-name=batch] input[type=text]").fill("8")
+    frame.locator("[data-name=batch] input[type=text]").press("Enter")
+    page.wait_for_timeout(500)
+    assert "batch 8" in frame.locator("svg.plot").text_content()
+    context.close()
+    assert said == []
+
+
+def test_json_of_the_page_is_what_it_says(files):
+    from urllib.request import url2pathname
+
+    with open(url2pathname(files["all"].removeprefix("file://")), encoding="utf-8") as file:
+        text = file.read()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])["data"]
+    assert len(data["models"]) > 100
+    assert data["schema"] == "roofline.page/1"

@@ -1,0 +1,152 @@
+"""The live page: who may ask, and what is answered."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from roofline.errors import InputError
+from roofline.model import load as load_model
+from roofline.page.make import page as make_page
+from roofline.page.serve import LARGEST_CONFIG, Server, config_answer
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 1000,
+    "max_position_embeddings": 2048, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(make_page(language="en", live=True)) as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def ask(server, method="POST", path="/api/model", body=None, **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    own = f"127.0.0.1:{server.port}"
+    sent = {"Host": own, "Origin": f"http://{own}", "Content-Type": "application/json"}
+    sent |= {k.replace("_", "-"): v for k, v in headers.items()}
+    data = json.dumps(LLAMA) if body is None and method == "POST" else body
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in sent.items():
+        if value is not None:
+            connection.putheader(name, value)
+    if data is not None and "Content_Length" not in headers:
+        connection.putheader("Content-Length", str(len(data)))
+    connection.endheaders(data.encode() if isinstance(data, str) else data)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer, text
+
+
+def test_the_page_and_its_headers(server):
+    answer, text = ask(server, "GET", "/")
+    assert answer.status == 200
+    assert text.startswith("<!doctype html>")
+    assert "connect-src &#x27;self&#x27;" in text
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert ask(server, "GET", "/etc/passwd")[0].status == 404
+    assert ask(server, "GET", "/../../etc/passwd")[0].status == 404
+
+
+def test_a_config_is_answered_as_the_core_counts_it(server, tmp_path):
+    answer, text = ask(server)
+    assert answer.status == 200
+    model = json.loads(text)["model"]
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    assert model["parameters"] == load_model(str(tmp_path)).parameters
+
+
+def test_only_the_loopback_and_only_its_own_names(server):
+    assert server.server_address[0] == "127.0.0.1"
+    for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1", "", None):
+        assert ask(server, Host=host)[0].status == 421
+        assert ask(server, "GET", "/", Host=host)[0].status == 421
+    assert ask(server, Host=f"localhost:{server.port}")[0].status == 200
+
+
+def test_only_its_own_page_may_ask(server):
+    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{server.port}", None):
+        assert ask(server, Origin=origin)[0].status == 403
+    assert ask(server, Sec_Fetch_Site="cross-site")[0].status == 403
+    assert ask(server, Sec_Fetch_Site="same-origin")[0].status == 200
+    assert ask(server, Content_Type="text/plain")[0].status == 415
+    assert ask(server, Content_Type="application/x-www-form-urlencoded")[0].status == 415
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "", "[]", "null", "{", "[" * 50_000, '{"a":' * 9_000, '{"model_type": 7}', "NaN",
+        '{"model_type": "<script>alert(1)</script>"}',
+        json.dumps({**LLAMA, "hidden_size": 10**400}),
+        json.dumps({**LLAMA, "num_hidden_layers": -1}),
+        json.dumps({**LLAMA, "_name_or_path": "../../../etc/passwd", "vocab_size": None}),
+    ],
+)  # fmt: skip
+def test_bad_configs_are_refused_with_a_sentence(server, body):
+    answer, text = ask(server, body=body)
+    assert answer.status == 422
+    assert "<" not in text
+    assert json.loads(text)["error"]
+    assert "Traceback" not in text
+
+
+def test_lengths(server):
+    assert ask(server, Content_Length=str(LARGEST_CONFIG + 1))[0].status == 413
+    assert ask(server, Content_Length="-5")[0].status == 411
+    assert ask(server, Content_Length="many")[0].status == 411
+
+
+def test_a_port_in_use_is_said(server):
+    with pytest.raises(InputError, match="cannot be used"):
+        Server("", server.port)
+    with pytest.raises(InputError):
+        Server("", 99999)
+
+
+def test_names_from_a_config_are_short_and_no_path():
+    answer = config_answer(
+        json.dumps({**LLAMA, "_name_or_path": "/home/me/models/My-8B/"}).encode()
+    )
+    assert answer["model"]["name"] == "My-8B"
+    assert "/home" not in json.dumps(answer)
+
+
+def test_pasting_and_dropping_a_config_in_the_live_page(browser, server):
+    page = browser.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(server.address)
+    page.wait_for_selector("html.ready")
+    page.fill("#config", json.dumps({**LLAMA, "_name_or_path": "org/Tiny"}))
+    page.click("text=Evaluate")
+    page.locator(".title:has-text('Tiny')").wait_for()
+    assert page.inner_text(".message") == "Tiny added."
+    bad = json.dumps({**LLAMA, "model_type": "no_such_model"}).encode()
+    page.set_input_files("#file", {"name": "c.json", "mimeType": "", "buffer": bad})
+    page.locator(".message:has-text('not counted')").wait_for()
+    page.close()
+    # Chromium itself notes the refused request; the page says nothing.
+    assert [text for text in said if "422" not in text] == []
+
+
+def test_a_config_on_a_page_without_a_server(visit):
+    with visit() as page:
+        config = {"name": "config.json", "mimeType": "", "buffer": json.dumps(LLAMA).encode()}
+        page.set_input_files("#file", config)
+        page.locator(".message:has-text('--serve')").wait_for()
