@@ -231,6 +231,7 @@ class Family:
         norm_parameters: parameters per width of each of them: 0, 1, or 2 with a bias.
         last_norm: norms after the layers (or before them).
         tied, head_bias: of the output head, where the config is silent.
+        untied: its class cannot tie the head, whatever the config says.
         aliases, defaults: other names of keys; what its class assumes for missing ones.
         relabel: what makes of the mixers' labels what other keys say about them.
         beside: parts that each layer has besides, given the label of its feed-forward part.
@@ -257,6 +258,7 @@ class Family:
     norm_parameters: int = 1
     last_norm: int = 1
     tied: bool = False
+    untied: bool = False
     head_bias: Switch = False
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -275,6 +277,7 @@ def read(c: Config, f: Family) -> Model:
         UnsupportedError: a layer type, or a key, that the family does not know.
     """
     c.assume(f.aliases, f.defaults)
+    _known(c, f)
     hidden = c.integer("hidden_size")
     layers = stack(c, f, c.layers())
     count = predicted(c)
@@ -290,6 +293,16 @@ def read(c: Config, f: Family) -> Model:
         notes=(f"{count} multi-token-prediction layer(s) {how}",) if count else (),
     )
     return drafted(model, count) if count and f.draft else model
+
+
+def _known(c: Config, f: Family) -> None:
+    # Switches that some classes ignore and some apply elsewhere, all of them off in releases.
+    if f.mixture is not None and (c.flag("mlp_bias") or c.flag("use_bias")):
+        raise c.refuse("biases beside experts are not counted")
+    if c.flag("add_cross_attention"):
+        raise c.refuse("cross-attention to an encoder is not counted")
+    if f.untied and c.flag("tie_word_embeddings", default=f.tied):
+        raise c.refuse("its class does not tie the output head to the input table")
 
 
 def drafted(model: Model, count: int, parts: tuple[Part, ...] | None = None) -> Model:

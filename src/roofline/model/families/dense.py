@@ -44,7 +44,8 @@ def _dynamic(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     # Doge: values choose which keys are kept.
     core = attention(c, f, Span(top=c.integer("keep_window_size", default=2048)))
     heads = core.kv_heads
-    chooser = Linear("self_attn.dt_proj", heads * core.value_width, heads)
+    bias = c.flag("attention_bias")
+    chooser = Linear("self_attn.dt_proj", heads * core.value_width, heads, bias)
     return (
         replace(core, extra_vectors=core.extra_vectors + heads),
         Matrices("attention.choose", (chooser,)),
@@ -57,7 +58,7 @@ ROWS: dict[str, Family] = {
     "internlm3": LLAMA,
     "iquestcoder": LLAMA,
     "granite": LLAMA,
-    "helium": Family(heads=Heads(width=128), mlp_bias="mlp_bias"),
+    "helium": Family(heads=Heads(width=128, out_bias=False), mlp_bias="mlp_bias"),
     "cwm": Family(
         heads=replace(PLAIN, width=128, default_window=8192), mlp_bias="mlp_bias",
         mixer_rule=lambda c, f, n: [
@@ -145,7 +146,7 @@ ROWS: dict[str, Family] = {
     ),
     "moshi": Family(
         heads=Heads(qkv_bias=False, out_bias=False, default_window=3000), mixer_rule=windowed,
-        mlp=("fc1", "fc1", "fc2"),
+        mlp=("fc1", "fc1", "fc2"), untied=True,
     ),
     "arcee": Family(mlp_bias="mlp_bias", gated=False),
     "bitnet": Family(),

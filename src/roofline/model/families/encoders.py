@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...record import record
+from ...record import record, replace
 from ..config import Config
 from ..model import Layer, Model, gather
 from ..parts import Linear, Matrices, Part, Unused
@@ -102,8 +102,11 @@ def encoder(c: Config) -> Model:
     kinds = c.integer("type_vocab_size", default=2, least=0) if e.types else 0
     if c.kind == "ernie" and c.flag("use_task_id"):
         kinds += c.integer("task_type_vocab_size", default=3)
+    base = _BASE
+    if c.kind == "big_bird" and not c.flag("use_bias", default=True):
+        base = replace(base, heads=replace(base.heads, qkv_bias=False))
     parts = (
-        *build(c, _BASE, {"": grouped}, ""),
+        *build(c, base, {"": grouped}, ""),
         *build(c, _BASE, {"": dense}, ""),
         *(e.beside(c) if e.beside else ()),
     )
@@ -129,11 +132,14 @@ def encoder(c: Config) -> Model:
         )
     if c.kind == "roc_bert":
         tables += _sounds(c)
+    tied = c.flag("tie_word_embeddings", default=c.kind != "git")
+    if not tied and c.kind not in ("electra", "git", "rembert", "xlm"):
+        vectors += c.integer("vocab_size", most=1 << 28)  # a bias of its own beside the head's
     model = frame(
         c,
         hidden=hidden,
         layers=layers,
-        tied=c.flag("tie_word_embeddings", default=c.kind != "git"),
+        tied=tied,
         vectors=vectors,
         head_bias=True,
         head_inputs=width,
@@ -162,9 +168,10 @@ def _sounds(c: Config) -> int:
     # RoCBert: tables of how characters are pronounced and drawn.
     total = 0
     for name in ("pronunciation", "shape"):
-        if c.flag(f"enable_{name}", default=True):
-            rows = c.integer(f"{name}_vocab_size", default={"shape": 24858}.get(name, 910))
-            total += rows * c.integer(f"{name}_embed_dim", default={"shape": 512}.get(name, 768))
+        if not c.flag(f"enable_{name}", default=True):
+            raise c.refuse(f"enable_{name} false is not counted")
+        rows = c.integer(f"{name}_vocab_size", default={"shape": 24858}.get(name, 910))
+        total += rows * c.integer(f"{name}_embed_dim", default={"shape": 512}.get(name, 768))
     return total
 
 

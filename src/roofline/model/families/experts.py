@@ -316,7 +316,7 @@ ROWS: dict[str, Family] = {
         defaults={"num_local_experts": 16},
     ),
     "solar_open": Family(
-        heads=Heads(width=128), ffns=FFNS, ffn_rule=ALL_SPARSE,
+        heads=Heads(width=128, out_bias=False), ffns=FFNS, ffn_rule=ALL_SPARSE,
         mixture=Mixture(experts=("n_routed_experts",), shared=counted("n_shared_experts")),
     ),
 }  # fmt: skip

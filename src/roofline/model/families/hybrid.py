@@ -181,7 +181,7 @@ QWEN_EXPERTS = Mixture(
 DELTA = {**GROUPED, "linear_attention": delta}
 KIMI = Family(
     mixers={"linear_attention": kimi, "full_attention": latent}, ffns=FFNS,
-    ffn_rule=leading("first_k_dense_replace", default=1), draft=True,
+    ffn_rule=leading("first_k_dense_replace", default=1), draft=True, untied=True,
     mixture=Mixture(
         active=("num_experts_per_token",), shared=counted("num_shared_experts"),
     ),
@@ -238,7 +238,7 @@ ROWS: dict[str, Family] = {
         )),
         mixers={"linear_attention": nemotron, "full_attention": GROUPED["full_attention"],
                 "moe": latents, "mlp": dense},
-        ffns={"none": nothing}, ffn_rule=always("none"), norms=1, mlp_bias="mlp_bias",
+        ffns={"none": nothing}, ffn_rule=always("none"), norms=1, untied=True, mlp_bias="mlp_bias",
         gated=False, mlp=("", "up_proj", "down_proj"), mlp_path="mixer",
         mixture=Mixture(
             experts=("n_routed_experts",), shared=wide("moe_shared_expert_intermediate_size"),
@@ -350,6 +350,8 @@ def _nemotron(c: Config) -> None:
         c.data = {**c.data, "num_hidden_layers": len(names)}
     for key in ("hybrid_override_pattern", "expand", "chunk_size"):
         c.get(key)
+    if c.flag("attention_bias"):
+        raise c.refuse("attention_bias is not counted")
     count = c.experts("n_shared_experts", default=1, least=0)
     if c.has("n_routed_experts") and count != 1:
         raise c.refuse(f"{count} shared experts are not counted")
@@ -404,6 +406,10 @@ def row(c: Config) -> Model:
         _kimi_keys(c)
     elif c.kind == "lfm2":
         f = _lfm2(c, f)
+    elif c.kind == "lfm3":
+        gate = "head" if c.flag("use_attention_gate", default=True) else ""
+        norms = 4 if c.flag("use_sandwich_norm", default=True) else 2
+        f = replace(f, heads=replace(f.heads, gate=gate), norms=norms)
     elif c.kind == "recurrent_gemma":
         f = replace(f, mlp_width="", mlp_fixed=c.integer("intermediate_size") // 2)
     elif c.kind in ("qwen3_5_text", "qwen3_5_moe_text"):

@@ -191,6 +191,8 @@ def hrm(c: Config) -> Model:
     hidden, total = c.integer("hidden_size"), c.layers()
     high, low = c.integer("H_cycles", default=2), c.integer("L_cycles", default=3)
     depth = c.integer("num_layers_per_stack", default=total)
+    if c.flag("attention_bias"):
+        raise c.refuse("attention_bias is not counted")
     f = Family(heads=Heads(width=128, gate="wide"), mlp_bias="mlp_bias")
     parts = (*build(c, f, GROUPED, "full_attention"), *build(c, f, {"": dense}, ""))
     stacks = tuple(

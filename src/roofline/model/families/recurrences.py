@@ -81,17 +81,18 @@ def xlstm(c: Config) -> Model:
     ))  # fmt: skip
     if c.word("weight_mode", default="single") != "single":
         raise c.refuse("weight_mode other than single is not counted")
-    bias = c.flag("use_bias")
-    part = MatrixMemory(hidden, heads, keys, values, bias, kept(c, "inference_state_dtype"))
+    if c.flag("use_bias") or c.flag("tie_word_embeddings"):
+        raise c.refuse("biases and a tied head are not counted")
+    part = MatrixMemory(hidden, heads, keys, values, False, kept(c, "inference_state_dtype"))
     of = c.integer("ffn_round_up_to_multiple_of", default=64)
     wanted = _number(c, "ffn_proj_factor", 2.667) * hidden
-    mlp = Mlp(hidden, -(-int(wanted) // of) * of, True, bias, "ffn")
+    mlp = Mlp(hidden, -(-int(wanted) // of) * of, prefix="ffn")
     return frame(
         c,
         hidden=hidden,
         layers=gather(c.layers(), lambda i: ((part, mlp), 2 * hidden), "backbone.blocks"),
         tied=c.flag("tie_word_embeddings"),
-        vectors=hidden if c.flag("add_out_norm", default=True) else 0,
+        vectors=hidden,
     )
 
 
