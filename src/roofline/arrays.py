@@ -64,6 +64,12 @@ class Bounds:
         """Whether traffic takes longer than arithmetic."""
         return self.memory_s > self.compute_s
 
+    def bound(self, i: int) -> str:
+        """What takes longest in one of the steps: ``memory``, ``compute``, ``communication``."""
+        if self.communication_s[i] > max(self.memory_s[i], self.compute_s[i]):
+            return "communication"
+        return "memory" if self.memory_s[i] > self.compute_s[i] else "compute"
+
     @property
     def tokens_per_s(self) -> Floats:
         """New tokens a second at best."""

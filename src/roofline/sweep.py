@@ -113,6 +113,14 @@ class Curve:
         return Step.decode(batch, self.context)
 
     @property
+    def machine(self) -> str:
+        """The machine's id; of several, how many and how they are laid out."""
+        layout = self.case.parallel
+        if layout.single:
+            return self.case.machine.id
+        return f"{layout.devices}× {self.case.machine.id} {layout.name}"
+
+    @property
     def climb(self) -> Climb:
         """Where it ends."""
         return self.case.climb(self.step(1))
@@ -136,8 +144,8 @@ class Curve:
 
 
 FIELDS = (
-    "model", "machine", "weights", "kv", "phase", "context", "batch", "intensity", "ridge",
-    "memory_bound", "fits", "seconds", "tokens_per_s",
+    "model", "machine", "devices", "layout", "weights", "kv", "phase", "context", "batch",
+    "intensity", "ridge", "memory_bound", "fits", "seconds", "tokens_per_s",
 )  # fmt: skip
 """Columns of a row, SI base units; ``seconds`` is the overlapped bound."""
 
@@ -158,8 +166,9 @@ def jsonl(curves: Sequence[Curve], write: Callable[[str], Any]) -> None:
     import json
 
     for c in curves:
-        labels = dict(zip(("model", "machine", "weights", "kv"), _labels(c), strict=True))
-        labels |= {"phase": c.phase}
+        names = ("model", "machine", "devices", "layout", "weights", "kv")
+        labels: dict[str, Any] = dict(zip(names, _labels(c), strict=True))
+        labels |= {"devices": c.case.parallel.devices, "phase": c.phase}
         head = json.dumps(labels, ensure_ascii=False)[:-1].replace("%", "%%")
         row = (
             head
@@ -170,8 +179,10 @@ def jsonl(curves: Sequence[Curve], write: Callable[[str], Any]) -> None:
         _stream(c, row, write)
 
 
-def _labels(c: Curve) -> tuple[str, str, str, str]:
-    return c.case.model.name, c.case.machine.id, c.case.weights, c.case.kv
+def _labels(c: Curve) -> tuple[str, ...]:
+    case, layout = c.case, c.case.parallel
+    name = "" if layout.single else layout.name
+    return (case.model.name, case.machine.id, str(layout.devices), name, case.weights, case.kv)
 
 
 def _quoted(text: str) -> str:

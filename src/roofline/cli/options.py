@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 from ..bound import DEFAULT_USABLE, Case
@@ -99,26 +102,29 @@ def add_formats(p: argparse.ArgumentParser) -> None:
     )
 
 
-def add_parallel(p: argparse.ArgumentParser) -> None:
+LAYOUT = {
+    "tp": "tensor parallel: heads and matrices divided by N",
+    "pp": "pipeline parallel: layers divided into N stages",
+    "dp": "attention data parallel: sequences divided over N replicas",
+    "ep": "expert parallel: experts divided into N shares (over tp × dp)",
+    "microbatches": "with --pp: parts that the batch goes through the stages in (default: as many)",
+}
+
+
+def add_parallel(p: argparse.ArgumentParser, *, lists: bool = False) -> None:
     """How the model is laid over several devices, and what joins them."""
     g = p.add_argument_group(
         "several devices",
         "tp × dp × pp of them. Numbers of time and memory are then those of one device, tokens "
         "per second and batches those of all.",
     )
-    g.add_argument("--tp", metavar="N", help="tensor parallel: heads and matrices divided by N")
-    g.add_argument("--pp", metavar="N", help="pipeline parallel: layers divided into N stages")
-    g.add_argument(
-        "--dp", metavar="N", help="attention data parallel: sequences divided over N replicas"
-    )
-    g.add_argument(
-        "--ep", metavar="N", help="expert parallel: experts divided into N shares (over tp × dp)"
-    )
-    g.add_argument(
-        "--microbatches",
-        metavar="M",
-        help="with --pp: parts that the batch goes through the stages in (default: as many)",
-    )
+    for name, text in LAYOUT.items():
+        several = lists and name != "microbatches"
+        g.add_argument(
+            f"--{name}",
+            metavar="LIST" if several else "N",
+            help=f"{text}; 1,2,4,8" if several else text,
+        )
     g.add_argument(
         "--link",
         metavar="LINK",
@@ -220,18 +226,37 @@ def parallel(args: argparse.Namespace) -> dict[str, Any]:
     """The layout over devices, and what joins them: keyword arguments of a case.
 
     None for a verb without these options.
+
+    Raises:
+        InputError: not a layout, or not a link.
     """
     if not hasattr(args, "link_latency"):
         return {}
-    names = ("tp", "pp", "ep", "dp", "microbatches")
-    given = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
+    given = {n: getattr(args, n) for n in LAYOUT if getattr(args, n) is not None}
+    return _layout(given, **_links(args))
+
+
+def layouts(args: argparse.Namespace) -> list[Callable[[], dict[str, Any]]]:
+    """One :func:`parallel` for each of the layouts listed, each made when called: some of them
+    may not divide."""
+    given = {n: getattr(args, n) for n in LAYOUT if getattr(args, n) is not None}
+    links = _links(args)
+    choices = product(*(text.split(",") for text in given.values()))
+    found = [dict(zip(given, choice, strict=True)) for choice in choices]
+    return [partial(_layout, one, **links) for one in found]
+
+
+def _layout(given: dict[str, str], **links: Any) -> dict[str, Any]:
     layout = Parallel(**{n: parse_count(text, f"--{n}") for n, text in given.items()})
+    return {"parallel": None if layout.single else layout, **links}
+
+
+def _links(args: argparse.Namespace) -> dict[str, Any]:
     link: str | float | None = args.link
     if args.link is not None and re.match(r"[0-9.]", args.link):
         link = _link_bandwidth(args.link)
     latency = args.link_latency
     return {
-        "parallel": None if layout.single else layout,
         "link": link,
         "latency": None if latency is None else parse_quantity(latency, "s", "--link-latency"),
     }

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from ..predict import Prediction, Predictor
 
 
-LAYOUT = {
-    "tp": "tensor parallel: heads and matrices divided by N",
-    "pp": "pipeline parallel: layers divided into N stages",
-    "dp": "attention data parallel: sequences divided over N replicas",
-    "ep": "expert parallel: experts divided into N shares (over tp × dp)",
-}
-
-
 def add(p: argparse.ArgumentParser) -> None:
     """The verb's options."""
     options.add_model(p)
@@ -44,10 +36,8 @@ def add(p: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests in flight at a server, each of --prompt and --output tokens",
     )
-    d = p.add_argument_group("several devices")
-    for name, text in LAYOUT.items():
-        d.add_argument(f"--{name}", metavar="N", default="1", help=text)
     options.add_formats(p)
+    options.add_parallel(p)
     o = p.add_argument_group("answer")
     o.add_argument("--why", action="store_true", help="the formula, and each coefficient's source")
     options.add_output(o)  # type: ignore[arg-type]
@@ -55,7 +45,6 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict a step, a batch of requests or a served workload."""
-    from ..parallel import Parallel
     from ..predict import Predictor, load_profile
 
     words = options.words(args)
@@ -64,9 +53,7 @@ def run(args: argparse.Namespace) -> int:
             "--ceilings has no meaning here: prediction starts from the datasheet, and from the "
             "measured matrix product where the machine has one"
         )
-    layout = Parallel(**{n: parse_count(getattr(args, n), f"--{n}") for n in LAYOUT})
-    case = options.case(args)
-    at = Predictor(case.using(parallel=layout), load_profile(args.engine))
+    at = Predictor(options.case(args), load_profile(args.engine))
     found = _ask(args, at)
     if args.json:
         import json

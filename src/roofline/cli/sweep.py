@@ -9,7 +9,7 @@ from itertools import product
 
 from .. import sweep as sweeping
 from ..bound import Case
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
 from ..units import digits, parse_count, seconds, si
@@ -42,6 +42,7 @@ def add(p: argparse.ArgumentParser) -> None:
     p.add_argument("--compute", metavar="PRECISION", help="as for explain")
     p.add_argument("--ceilings", choices=("datasheet", "measured"), help="as for explain")
     p.add_argument("--usable", metavar="FRACTION", default="0.9", help="as for explain")
+    options.add_parallel(p, lists=True)
     p.add_argument(
         "--format",
         choices=FORMATS,
@@ -72,11 +73,16 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
     machines = [(m, load_machine(m)) for m in args.on]
     weights = args.weights.split(",") if args.weights else [None]
     caches = args.kv.split(",") if args.kv else [None]
-    size = len(models) * len(machines) * len(weights) * len(caches) * len(contexts) * len(batches)
+    layouts = list(options.layouts(args))
+    cases = len(models) * len(machines) * len(weights) * len(caches) * len(layouts)
+    size = cases * len(contexts) * len(batches)
     if size > sweeping.MOST_STEPS or len(contexts) > 100_000:
         raise InputError(f"{size:,} steps are too many for one sweep")
-    found, refused = [], []
-    for model, (name, machine), w, kv in product(models, machines, weights, caches):
+    found: list[sweeping.Curve] = []
+    refused: list[InputError] = []
+    for model, (name, machine), w, kv, layout in product(
+        models, machines, weights, caches, layouts
+    ):
         try:
             case = Case(
                 model,
@@ -86,8 +92,9 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
                 compute=args.compute,
                 ceilings=args.ceilings or ("measured" if name == "here" else None),
                 usable=options.fraction(args.usable, "--usable"),
+                **layout(),
             )
-        except UnsupportedError as error:
+        except InputError as error:  # this model, format or layout cannot be; others may
             refused.append(error)
             continue
         found += [
@@ -131,12 +138,12 @@ def _steps(c: sweeping.Curve, say: Words) -> Iterator[tuple[str, ...]]:
         for i, batch in enumerate(batches.tolist()):
             yield (
                 c.case.model.name,
-                c.case.machine.id,
+                c.machine,
                 c.case.weights,
                 str(c.context),
                 str(batch),
                 digits(b.intensity[i]),
-                say("bound.memory" if b.memory_bound[i] else "bound.compute"),
+                say(f"bound.{b.bound(i)}"),
                 seconds(b.overlapped_s[i]),
                 digits(b.tokens_per_s[i]),
                 "?" if room is None else say("sweep.yes" if batch <= room else "sweep.no"),
@@ -149,7 +156,7 @@ def _summary(c: sweeping.Curve, say: Words) -> tuple[str, ...]:
     one, most = c.at(min(c.batches.values)), c.at(best) if best else None
     return (
         c.case.model.name,
-        c.case.machine.id,
+        c.machine,
         c.case.weights,
         c.case.kv,
         str(c.context),
