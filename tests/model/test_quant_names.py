@@ -239,3 +239,22 @@ def test_fused_names_stand_for_their_parts():
 )  # fmt: skip
 def test_expressions_end(expression, tame):
     assert is_tame(expression) is tame
+
+
+def test_a_named_config_finds_its_own_quantisation_beside_it(tmp_path):
+    import json
+
+    from roofline import load_model
+
+    config = {
+        "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 99,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    quant = {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}
+    (tmp_path / "a_config.json").write_text(json.dumps(config))
+    (tmp_path / "b_config.json").write_text(json.dumps(config))
+    (tmp_path / "b_hf_quant_config.json").write_text(json.dumps(quant))
+    assert load_model(str(tmp_path / "a_config.json")).scheme.name == "bf16"
+    model = load_model(str(tmp_path / "b_config.json"))
+    assert model.scheme.name == "fp8 (modelopt)"
+    assert model.kv.name == "fp8"

@@ -153,10 +153,12 @@ def from_file(path: str) -> Model:
     """The model of a ``config.json``, held against the safetensors beside it if there are any."""
     data = read_json(path)
     folder = os.path.dirname(path) or "."
-    beside = os.path.join(folder, "hf_quant_config.json")
+    base = os.path.basename(path)
+    # config.json or NAME_config.json: its quantisation lies beside it under the same name
+    sibling = base.removesuffix("config.json") + "hf_quant_config.json"
+    beside = os.path.join(folder, sibling)
     sidecar = read_json(beside) if os.path.isfile(beside) else None
     title = os.path.basename(os.path.abspath(folder))
-    base = os.path.basename(path)
     name = title if base == "config.json" and title else base
     model = from_config(data, path, sidecar).altered(name=name, source=path)
     if base != "config.json":
