@@ -147,3 +147,25 @@ def test_a_shared_cache_is_held_once_and_read_by_each():
     assert work.total("held", step) == (8 + 100) * entry
     assert work.total("kv_write", step) == 2 * entry
     assert work.total("kv_read", step) == 2 * (8 + 100) * entry
+
+
+def test_a_shared_block_is_held_once_and_run_each_time():
+    from roofline import InputError, Parallel
+    from roofline.model.load import from_config
+    from roofline.parallel.shard import stages
+
+    config = {
+        "model_type": "zamba2", "hidden_size": 64, "num_hidden_layers": 6, "vocab_size": 100,
+        "num_attention_heads": 4, "intermediate_size": 128, "mamba_d_state": 16,
+        "mamba_d_conv": 4, "n_mamba_heads": 8, "adapter_rank": 8,
+        "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid", "mamba", "hybrid"],
+    }  # fmt: skip
+    model = from_config(config)
+    assert model.depth == 6
+    ops = {op.name: op for op in model.work().operators}
+    assert ops["attention"].count == ops["attention.out"].count == 3
+    once = 64 * 128 + 3 * 128 * 128 + 3 * 64 * 128
+    block = next(layer for layer in model.layers if layer.runs == 3)
+    assert block.parameters == once + 3 * 64
+    with pytest.raises(InputError, match="share"):
+        stages(model, Parallel(pp=2))

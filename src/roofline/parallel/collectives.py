@@ -61,7 +61,7 @@ def talk(
         yield _one("all_reduce", "embedding", tp, 2 * ring * row), False
     counts: dict[tuple[Operator, bool], int] = {}
     for layer in model.layers:
-        count = sum(i in here for i in layer.indices)
+        count = layer.runs * sum(i in here for i in layer.indices)
         for part in layer.parts:
             for exchange in _after(part, layout, row, element) if count else ():
                 counts[exchange] = counts.get(exchange, 0) + count

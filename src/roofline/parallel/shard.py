@@ -37,6 +37,11 @@ def stages(model: Model, layout: Parallel) -> tuple[tuple[range, Model], ...]:
             f"{model.name} has {model.depth} layers: --pp {layout.pp} leaves stages empty, "
             f"--pp may be 1 to {model.depth}"
         )
+    if layout.pp > 1 and any(layer.runs > 1 for layer in model.layers):
+        raise UnsupportedError(
+            f"{model.name}: how blocks that several layers share divide into stages is not "
+            "counted; --tp and --dp leave them whole"
+        )
     layers = _divided(model, layout)
     first = 0
     found = []

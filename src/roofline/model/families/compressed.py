@@ -11,7 +11,7 @@ from ..indexer import Indexer
 from ..model import Model
 from ..parts import Linear, Part
 from .decoder import Family, predicted, read
-from .experts import Mixture, counted, sparse
+from .mixture import Mixture, counted, sparse
 
 SLIDING, SPARSE, HEAVY = (
     "sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention",

@@ -9,7 +9,7 @@ from ..ffn import Mlp
 from ..model import Model
 from ..parts import Linear, Matrices, Part
 from .decoder import GROUPED, Family, Heads, attention, every, read, span
-from .experts import Mixture, sparse
+from .mixture import Mixture, sparse
 
 SHARED = "+shared"
 """Suffix of the label of a layer that reads the cache of an earlier layer of its type."""

@@ -9,7 +9,7 @@ from ..latent import LatentAttention
 from ..model import Model
 from ..parts import Matrices, Part
 from .decoder import Family, always, read
-from .experts import FFNS, Mixture, counted, leading, sparse
+from .mixture import FFNS, Mixture, counted, leading, sparse
 
 
 def mixer(c: Config, seen: Span = ALL) -> LatentAttention:

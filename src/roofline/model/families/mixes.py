@@ -18,7 +18,7 @@ from ..model import Layer, Model, gather
 from ..parts import Linear, Matrices, Part, Unused
 from .common import frame, head_width
 from .decoder import GROUPED, Family, Heads, attention, build, dense, read, span
-from .experts import FFNS, Mixture, counted, flagged, leading, wide
+from .mixture import FFNS, Mixture, counted, flagged, leading, wide
 
 
 def _chunks(c: Config, f: Family, depth: int) -> list[str]:

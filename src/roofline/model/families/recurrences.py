@@ -9,7 +9,7 @@ from ..model import Layer, Model, gather
 from ..parts import Linear, Matrices, Part
 from ..recurrent import Mamba1, Mamba2, MatrixMemory, Rwkv4
 from .common import frame, head_width
-from .hybrid import kept
+from .mixers import kept
 
 
 def _rank(c: Config, hidden: int) -> int:

@@ -25,8 +25,8 @@ from .decoder import (
     predicted,
     read,
 )
-from .experts import FFNS, Mixture, flagged, leading, wide
 from .latent import DEEPSEEK, mixer
+from .mixture import FFNS, Mixture, flagged, leading, wide
 
 
 def indexer(c: Config) -> Indexer:
