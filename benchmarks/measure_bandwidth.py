@@ -6,6 +6,10 @@ One run, everything in turns: each round gives every contender's every variant o
 contender's figure of the round is its best variant's, and what is printed is the median over
 the rounds of ours ÷ theirs. So a busy neighbour slows both sides of a ratio.
 
+On a machine that is never quiet, ``--cpu-time`` compares the kernels on one core by the CPU time
+of the calling thread, which stands still while others have the core (without likwid-bench, which
+times itself by the wall clock).
+
 Needs gcc; uses likwid-bench, torch and numba where they are installed.
 Targets: memory read, copy and triad ≥ 0.97 of the best of all; L1 and L2 read ≥ 0.8 of C.
 """
@@ -20,17 +24,22 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if "--cpu-time" in sys.argv:
+    os.environ["OMP_NUM_THREADS"] = "1"
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 
 from roofline.measure import bandwidth, kernel_native, limits, topology
 from roofline.measure.buffers import Buffer
 from roofline.measure.crew import Crew
+from roofline.measure.sampling import Window
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WINDOW = 0.03
+CPU_TIME = False
 Ways = dict[str, Callable[[], float]]  # variant → bytes per second of one window
 
 
@@ -52,14 +61,41 @@ def build(folder: str) -> ctypes.CDLL:
     return library
 
 
-def calibrated(run: Callable[[int], float], amount: float) -> Callable[[], float]:
-    """A window of about WINDOW seconds of ``run(reps) -> seconds``, ``amount`` bytes each."""
+def calibrated(timed: Callable[[int], float], amount: float) -> Callable[[], float]:
+    """A window of about WINDOW seconds of ``timed(reps) -> seconds``, ``amount`` bytes each."""
+
+    def run(reps: int) -> float:
+        start = time.thread_time()
+        seconds = timed(reps)
+        return time.thread_time() - start if CPU_TIME else seconds
+
     run(1)
     reps = 1
     while (seconds := run(reps)) < WINDOW / 2:
         reps = max(reps + 1, min(reps * 16, round(reps * WINDOW / max(seconds, 1e-7))))
     reps = max(1, round(reps * WINDOW / seconds))
     return lambda: amount * reps / run(reps)
+
+
+class Here:
+    """A crew of one: the calling thread itself, so that its CPU time is the kernel's."""
+
+    def __init__(self, cores):
+        self.cores = cores[:1]
+
+    def __len__(self) -> int:
+        return 1
+
+    def __enter__(self) -> "Here":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, task: Callable[[int], None], calls: int = 1, members: int = 1) -> Window:
+        start = time.perf_counter()
+        task(0)
+        return Window(calls, time.perf_counter() - start)
 
 
 def ours(native, arena, kind: str, size: int, members: int) -> Ways:
@@ -92,8 +128,6 @@ def c_ways(library, buffer: Buffer, kind: str, size: int, members: int) -> Ways:
 
 
 def torch_ways(kind: str, total: int, members: int) -> Ways:
-    import time
-
     import torch
 
     torch.set_num_threads(members)
@@ -123,8 +157,6 @@ def torch_ways(kind: str, total: int, members: int) -> Ways:
 
 
 def numba_ways(kind: str, total: int, members: int) -> Ways:
-    import time
-
     import numba
     import numpy as np
 
@@ -203,11 +235,14 @@ def compare(rounds: int, contenders: dict[str, Ways]) -> dict[str, list[float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
+    global CPU_TIME  # noqa: PLW0603
+    CPU_TIME = args.cpu_time
     here = topology.read()
     mine = limits.read(here)
-    members = mine.threads
+    members = 1 if CPU_TIME else mine.threads
     os.environ["OMP_NUM_THREADS"] = str(members)
     native = kernel_native.compile_kernels()
     total = bandwidth.memory_bytes(here, mine)
@@ -215,7 +250,10 @@ def main() -> None:
     sizes = {level.key: level.sizes[0] for level in bandwidth.levels(here, mine)}
     report: list[dict[str, object]] = []
     print(f"{here.name}, {members} threads, {total >> 20} MiB, load {os.getloadavg()[0]:.2f}")
-    with tempfile.TemporaryDirectory() as folder, Crew(mine.cores[:members]) as crew:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Here(mine.cores) if CPU_TIME else Crew(mine.cores[:members]) as crew,
+    ):
         library = build(folder)
         arena = bandwidth.Arena(crew, total)
         buffer = Buffer(total)
@@ -228,12 +266,14 @@ def main() -> None:
                 "C": c_ways(library, buffer, kind, size, members),
             }
             if level == "memory":
-                for name, make in (("torch", torch_ways), ("numba", numba_ways)):
+                # numba changes the OpenMP thread count of the others when there is one thread
+                others = (("torch", torch_ways), ("numba", numba_ways))[: 1 if CPU_TIME else 2]
+                for name, make in others:
                     try:
                         contenders[name] = make(kind, total, members)
                     except ImportError:
                         pass
-                if shutil.which("likwid-bench"):
+                if shutil.which("likwid-bench") and not CPU_TIME:
                     contenders["likwid"] = likwid_ways(kind, total, members)
                 contenders = {name: ways for name, ways in contenders.items() if ways}
             seen = compare(args.rounds, contenders)
