@@ -128,7 +128,8 @@ def _draw(ax: Axes, e: Explanation, words: _words.Words, title: bool) -> None:
     fonts = _fonts(words.language)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel(words("chart.x"), fontfamily=fonts)
+    drawn = draw(e.case, e.step)
+    ax.set_xlabel(drawn.axis(words), fontfamily=fonts)
     ax.set_ylabel(words("chart.y"), fontfamily=fonts)
     if title:
         ax.set_title(title_of(e, words), fontsize=9, loc="left", fontfamily=fonts, wrap=True)
@@ -140,7 +141,7 @@ def _draw(ax: Axes, e: Explanation, words: _words.Words, title: bool) -> None:
     box = ax.get_window_extent()
     points = figure.dpi / 72
     plane = lay_out(
-        draw(e.case, e.step),
+        drawn,
         e.case,
         words,
         width=box.width,

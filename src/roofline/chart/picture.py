@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..bound import Case
 from ..record import record
 from ..step import Step
+from ..words import Words
 
 TICKS = (1, 8, 64, 256)
 """Batches marked on the decode path."""
@@ -39,6 +40,7 @@ class Picture:
         measured: points that an engine reached, placed at what it reached.
         other: the roof of the other kind (datasheet's beside measured, or the reverse) as kind,
             bytes/s, FLOP/s; ``None`` where the machine has one kind only.
+        devices: of how many this is one.
     """
 
     bandwidth: float
@@ -51,6 +53,13 @@ class Picture:
     full: Point | None
     measured: tuple[Point, ...] = ()
     other: tuple[str, float, float] | None = None
+    devices: int = 1
+
+    def axis(self, words: Words) -> str:
+        """What goes along the bottom."""
+        if self.devices == 1:
+            return words("chart.x")
+        return words("chart.x.device", devices=self.devices)
 
     def roof(self, intensity: float) -> float:
         """Attainable FLOP/s."""
@@ -80,6 +89,7 @@ def draw(case: Case, step: Step) -> Picture:
         limit=climb.limit,
         full=point(decode.with_batch(full), str(full)) if full else None,
         other=_other(case),
+        devices=case.parallel.devices,
     )
 
 

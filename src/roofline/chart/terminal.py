@@ -93,9 +93,10 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     left = math.floor(math.log10(min(xs)) * 2) / 2 - 0.25
     right = math.log10(max(xs)) + 0.45
     speeds = [m.speed for m in p.measured]
+    below = [t.speed for t in (p.step, *p.ticks)]  # where communication binds
     peaks = [p.peak] + ([p.other[2]] if p.other else [])
     top = math.log10(max([*peaks, *speeds])) + 0.35
-    bottom = math.log10(min([p.roof(10**left), *(speed / 1.5 for speed in speeds)]))
+    bottom = math.log10(min([p.roof(10**left), *below, *(speed / 1.5 for speed in speeds)]))
 
     def x_of(intensity: float) -> float:
         return (math.log10(intensity) - left) / (right - left)
@@ -149,7 +150,7 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
         row = canvas.cell(0, y_of(p.other[2]))[1]
         labels.setdefault(row, si(p.other[2], "FLOP/s").replace(" ", ""))
         canvas.label(canvas.columns - 2, row, words(f"ceilings.{p.other[0]}"), ((-1, -1), (-1, 1)))
-    return _framed(canvas, labels, words("chart.x"), (left, right))
+    return _framed(canvas, labels, p.axis(words), (left, right))
 
 
 def _framed(canvas: _Canvas, labels: dict[int, str], unit: str, span: tuple[float, float]) -> str:
@@ -169,5 +170,9 @@ def _framed(canvas: _Canvas, labels: dict[int, str], unit: str, span: tuple[floa
     out.append(" " * margin + corner + "".join(axis))
     label = "".join(numbers).rstrip()
     gap = canvas.columns - width_of(label) - width_of(unit)
-    out.append(" " * (margin + 1) + label + (" " * max(2, gap) + unit if gap > 1 else ""))
+    if gap > 1:
+        label += " " * max(2, gap) + unit
+    out.append(" " * (margin + 1) + label)
+    if gap <= 1:  # no room beside the last number
+        out.append(" " * (margin + 1 + canvas.columns - width_of(unit)) + unit)
     return "\n".join(out)

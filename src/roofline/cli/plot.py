@@ -13,6 +13,7 @@ def add(p: argparse.ArgumentParser) -> None:
     options.add_model(p)
     options.add_step(p)
     options.add_formats(p)
+    options.add_parallel(p)
     g = p.add_argument_group("figure")
     g.add_argument(
         "-o",
