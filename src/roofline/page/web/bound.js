@@ -99,6 +99,7 @@ export function makeCase(model, machine, options, formats) {
     bandwidth: roof.bandwidth.value,
     memory: memory === undefined || memory === null ? null : valueOf(memory),
     usable: options.usable || USABLE,
+    others: new Map(),
   };
 }
 
@@ -106,9 +107,15 @@ export function makeCase(model, machine, options, formats) {
 export const pairOf = (c) =>
   c.model.pair && makeCase({ ...c.model, tables: c.model.pair }, c.machine, c.options, c.formats);
 
-// The same case with other options; null where they cannot be.
-export const using = (c, changes) =>
-  makeCase(c.model, c.machine, { ...c.options, ...changes }, c.formats);
+// The same case with other options; null where they cannot be. Kept with the case, so that
+// asking again on the next frame prices no model again.
+export function using(c, changes) {
+  const key = JSON.stringify(changes);
+  if (!c.others.has(key)) {
+    c.others.set(key, makeCase(c.model, c.machine, { ...c.options, ...changes }, c.formats));
+  }
+  return c.others.get(key);
+}
 
 const sum = (terms, v) => {
   let total = 0;

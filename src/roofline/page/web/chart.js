@@ -24,11 +24,15 @@ export function makeChart() {
   const element = h("div", { class: "chart" }, points, root, tip);
 
   let [view, t, drawn, width, at] = [null, null, null, 0, -1];
+  let pointStops = [];
   let measure = null;
   let cloudIs = "";
 
+  // The width is read only when it may have changed: reading it lays out the whole page.
+  let stale = true;
   function size() {
-    width = Math.round(element.clientWidth) || width || 720;
+    if (stale) width = Math.round(element.clientWidth) || width || 720;
+    stale = width === 0;
     const height = Math.round(Math.min(Math.max(width * 0.6, 330), 600));
     return { width, height };
   }
@@ -45,7 +49,7 @@ export function makeChart() {
     setAttribute(root, "aria-label", t("plot.title"));
     for (const name of LAYERS) layers[name].draw(drawn.nodes[name]);
     drawCloud();
-    if (at >= 0) show(Math.min(at, stops().length - 1), false);
+    if (at >= 0) show(Math.min(at, countStops() - 1), false);
     else moveCursor(hereIndex());
   }
 
@@ -56,30 +60,29 @@ export function makeChart() {
     if (key === cloudIs) return;
     cloudIs = key;
     let d = "";
-    drawn.shown = [];
+    pointStops = [];
     for (const p of view.points) {
       const [x, y] = [X(p.x), Y(p.y)];
+      pointStops.push({ kind: "point", x, y, text: () => sayPoint(p, t) });
       if (x < area.x0 || x > area.x1 || y < area.y0 || y > area.y1) continue;
       d += `M${x.toFixed(1)} ${y.toFixed(1)}h0`;
     }
     cloud.setAttribute("d", d || "M0 0");
   }
 
-  // Everything one can stop at, from left to right; points after marks.
+  // Everything one can stop at, from left to right; points after marks. Points move only with
+  // the axes, so theirs are made with the cloud.
   function stops() {
-    if (!drawn.stops) {
-      const marks = [...drawn.marks].sort((a, b) => a.x - b.x);
-      const { X, Y } = drawn;
-      const some = view.points.map((p) => ({ kind: "point", p, x: X(p.x), y: Y(p.y), text: () => sayPoint(p, t) }));
-      drawn.stops = [...marks, ...some];
-    }
+    drawn.stops ??= [...drawn.marks].sort((a, b) => a.x - b.x);
     return drawn.stops;
   }
+  const stopAt = (index) => stops()[index] ?? pointStops[index - stops().length];
+  const countStops = () => stops().length + pointStops.length;
 
   const hereIndex = () => stops().findIndex((m) => m.kind === "here" && m.i === 0);
 
   function moveCursor(index) {
-    const mark = stops()[index];
+    const mark = stopAt(index);
     if (!mark) return null;
     setAttribute(cursor, "transform", `translate(${mark.x.toFixed(1)} ${mark.y.toFixed(1)})`);
     setAttribute(cursor, "aria-label", mark.text().join(". "));
@@ -112,7 +115,7 @@ export function makeChart() {
     const box = root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     let [best, least] = [-1, REACH];
-    stops().forEach((mark, i) => {
+    [...stops(), ...pointStops].forEach((mark, i) => {
       // Inside a large dot the smaller ones win, so that all can be reached.
       const away = Math.hypot(mark.x - x, mark.y - y);
       const far = mark.r && away < mark.r ? Math.min(away, mark.r / 3) : away;
@@ -134,7 +137,7 @@ export function makeChart() {
   cursor.addEventListener("focus", () => show(hereIndex(), false));
   cursor.addEventListener("blur", hide);
   cursor.addEventListener("keydown", (event) => {
-    const last = stops().length - 1;
+    const last = countStops() - 1;
     const now = at < 0 ? hereIndex() : at;
     const next = {
       ArrowRight: Math.min(now + 1, last),
@@ -158,9 +161,12 @@ export function makeChart() {
       if (element.isConnected) draw();
     },
     resize() {
-      if (view && Math.round(element.clientWidth) !== width) draw();
+      if (!view || Math.round(element.clientWidth) === width) return;
+      stale = true;
+      draw();
     },
     redraw() {
+      stale = true;
       measure = null;
       if (view) draw();
     },
