@@ -295,6 +295,14 @@ def test_dark_forced_colours_and_print(visit):
             " a.style.color = 'LinkText'; return getComputedStyle(a).color })()"
         )
         assert stroke == link
+        # Filled controls take the system's pair of colours whole, or their text gets a backplate.
+        filled = page.evaluate(
+            "[...document.querySelectorAll('button.primary, button[aria-pressed=true],"
+            " .segments input:checked + span')].map((e) => getComputedStyle(e))"
+            ".map((s) => [s.forcedColorAdjust, s.color !== s.backgroundColor])"
+        )
+        assert len(filled) >= 3
+        assert all(pair == ["none", True] for pair in filled)
     with visit(reduced_motion="reduce") as page:
         moving = page.evaluate(
             "[...document.querySelectorAll('*')].filter((e) => parseFloat("
