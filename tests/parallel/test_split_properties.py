@@ -176,7 +176,9 @@ def test_levers_are_sorted_gains_of_the_same_model(case, step):
     assert all(g >= 1.01 for g in gains)
     for lever in found:
         if lever.code == "devices":
-            assert lever.gain <= 2.0001
+            # twice the devices halve the work; a mesh of twice the devices has more than twice
+            # the wires in use
+            assert lever.gain <= (2.0001 if not case.bound(step).communication_bound else 4)
             assert lever.values["devices"] == 2 * case.parallel.devices
 
 
