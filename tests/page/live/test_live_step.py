@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 
 import numpy as np
 import pytest
 
 import page.live.reference as ref
+from roofline.errors import UnsupportedError
+from roofline.model import load as load_model
 from roofline.model.load import entries, from_config
 from roofline.page import live
-from roofline.page.bundle import FOLDER, bundle
+from roofline.page.bundle import FOLDER, bundle, read
 from roofline.step import Step
 
 READ = (
@@ -188,6 +190,13 @@ console.log(JSON.stringify(found));
         assert resident == work.resident
 
 
+@pytest.mark.parametrize("name", ["gemma-3-270m", "qwen3-0.6b", "gpt2", "mixtral-8x7b"])
+def test_what_the_kernels_do_not_run_is_refused(name):
+    config = next(e["config"] for e in entries() if e["id"] == name)
+    with pytest.raises(UnsupportedError):
+        live.shape(load_model(name), config)
+
+
 def test_plans_keep_to_memory_and_time(node):
     shapes = [x["shape"] for x in live.shapes()]
     batches = [1, 2, 4, 8, 16, 32, 64, 128, 256]
@@ -246,14 +255,32 @@ console.log(JSON.stringify({ sums, found }));
 
 
 def test_words_are_complete_in_both_languages():
-    def words(language):
-        with open(os.path.join(FOLDER, "live", f"{language}.json"), encoding="utf-8") as file:
-            return json.load(file)
-
-    en, zh = words("en"), words("zh")
+    en, zh = live.words("en"), live.words("zh")
     assert list(en) == list(zh)
-    import re
-
     for key, text in en.items():
         assert sorted(re.findall(r"\{\w+\}", text)) == sorted(re.findall(r"\{\w+\}", zh[key])), key
         assert text.strip() and zh[key].strip()
+
+
+def test_every_sentence_that_can_be_said_exists():
+    """Keys in full, and the codes that the worker sends: each has its sentence."""
+    folder = os.path.join(FOLDER, "live")
+    scripts = {name: read(f"live/{name}") for name in os.listdir(folder) if name.endswith(".js")}
+    words = live.words("en")
+    keys = set()
+    for text in scripts.values():
+        keys |= set(re.findall(r'"(live\.[\w.]+)"', text))
+    worker, all_text = scripts["worker.js"], "".join(scripts.values())
+    codes = set(re.findall(r'send\("note", \{ code: "([\w.]+)"', worker))
+    codes |= set(re.findall(r'GpuError\(\s*"([\w.]+)"', all_text))
+    codes |= set(re.findall(r'\bnote\("([\w.]+)"', scripts["panel.js"]))
+    codes |= {"time", "time.none", "wasm.memory", "failed", "worker", "hidden", "layers.memory"}
+    assert {"gpu.lost", "gpu.memory", "wasm.simd", "clock", "wrong", "room"} <= codes
+    keys |= {f"live.note.{code}" for code in codes}
+    stages = set(re.findall(r'stage\("([\w.]+)"', worker))
+    assert len(stages) > 8
+    keys |= {f"live.stage.{code}" for code in stages}
+    keys |= {f"live.file.{k}" for k in re.findall(r'say\("(\w+)"', scripts["writer.js"])}
+    keys |= {f"live.file.note.{k}" for k in re.findall(r'problem\("(\w+)"', scripts["writer.js"])}
+    assert len(keys) > 50
+    assert keys <= words.keys()

@@ -23,7 +23,7 @@ const memoryFor = (device) => (device >= 8 ? 1024 : device >= 4 ? 512 : 256);
 //   formats         the page's number formats
 //   version         of roofline
 //   worker          text of the worker's script
-//   options         what to measure otherwise than by default (tests)
+//   options         what to measure otherwise than by default, for tests
 //   take(text)      gives the page a machine file or points, as if dropped
 //   addModel(model) adds a model of the page's form
 //   show(changes)   sets the page's state
@@ -58,6 +58,7 @@ export function makeLive(api) {
       threads: Math.max(1, Math.min(MOST_THREADS, navigator.hardwareConcurrency || 1)),
       wasm: chosen.part !== "gpu",
       gpu: chosen.part !== "wasm",
+      probe: 1, // seconds of each probe
       climb: 6, // seconds of arithmetic for the climb
       seconds: 26,
       ...api.options,
@@ -227,7 +228,7 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
       if (plan.layers === 0) return note("room", planValues(plan));
       if (plan.reason) note(`layers.${plan.reason}`, planValues(plan));
       const most = Math.max(...plan.batches);
-      if (most < Math.max(...BATCHES) && plan.engine === "wasm") note("batch", { batch: most });
+      if (most < Math.max(...plan.wanted) && plan.engine === "wasm") note("batch", { batch: most });
       return null;
     },
 

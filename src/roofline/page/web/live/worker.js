@@ -115,7 +115,7 @@ function readRoof(run, team, bytes) {
   const found = [];
   for (const [i, threads] of counts.entries()) {
     stage("read", (0.1 * i) / counts.length, { threads });
-    const limits = { least: 5, most: 200, seconds: 1 };
+    const limits = { least: 5, most: 200, seconds: run.options.probe };
     const options = { at: START, bytes: bytes - START - 65536 };
     const { seconds, bytes: read, correct } = timed(run, team, "readMemory", options, limits, threads);
     if (run.stopped || seconds.length === 0) return null;
@@ -140,13 +140,13 @@ async function measureWasm(run) {
   const { team, bytes } = await makeTeam(run, able);
   const { shape: s, context, batches } = run.options;
 
-  checkWasm(team);
+  if (!checkWasm(run, team)) return;
   const bandwidth = readRoof(run, team, Math.min(bytes, run.options.read));
   if (!bandwidth) return;
   const { threads } = bandwidth;
   stage("multiply", 0.1);
   const work = { at: START, rows: 64, k: 256, products: 4 };
-  const limits = { least: 5, most: 200, seconds: 1 };
+  const limits = { least: 5, most: 200, seconds: run.options.probe };
   const found = timed(run, team, "multiply", work, limits, threads);
   if (run.stopped) return;
   if (!found.correct) throw new GpuError("wrong", "multiply");
@@ -156,7 +156,7 @@ async function measureWasm(run) {
   await breathe();
   const room = { memory: bytes - START - (1 << 20), flops: compute.best * run.options.climb };
   const chosen = plan(s, context, batches, room);
-  send("plan", { engine: "wasm", ...chosen, of: s.layers, bytes, format: "fp32" });
+  send("plan", { engine: "wasm", ...chosen, wanted: batches, of: s.layers, bytes, format: "fp32" });
   if (chosen.layers === 0) return;
   const most = Math.max(...chosen.batches);
   const job = { s, layers: chosen.layers, context, at: START, most };
@@ -172,22 +172,25 @@ async function measureWasm(run) {
       return;
     }
     stage("decode", 0.2 + (0.4 * i) / chosen.batches.length, { batch });
-    const took = timed(run, team, "decode", { ...job, batch }, { least: 3, most: 60, seconds: 0.5 }, threads);
+    const limits = { least: 3, most: 60, seconds: run.options.probe / 2 };
+    const took = timed(run, team, "decode", { ...job, batch }, limits, threads);
     if (run.stopped || took.seconds.length === 0) return;
     [step, before] = [summary(took.seconds).median, batch];
     point("wasm", run, batch, chosen.layers, 4, took.seconds, { threads });
   }
 }
 
-// The kernels against plain JavaScript, on a step small enough for that.
-function checkWasm(team) {
+// The kernels against plain JavaScript, on a step small enough for that; false where stopped.
+function checkWasm(run, team) {
   const most = 5;
   for (const [batch, context] of [[1, 1], [5, 13]]) {
     const job = { s: SMALL, layers: SMALL.layers, most, context, at: START };
     team.run(programs.prepare, "prepare", { ...job, batch: most });
     const logits = team.run(programs.evaluate, "evaluate", { ...job, batch });
+    if (run.stopped) return false;
     judge("wasm", difference(logits, plainStep(SMALL, SMALL.layers, batch, context)), "fp32");
   }
+  return true;
 }
 
 function judge(engine, off, format) {
@@ -234,7 +237,8 @@ async function climbGpu(run, gpu) {
   if (!about.timestamps) send("note", { code: "gpu.clock" });
   if (!about.f16) send("note", { code: "gpu.f16" });
   const stopped = () => run.stopped || run.left < 0;
-  const limits = { least: 3, most: 40, seconds: about.software ? 0.3 : 0.7, window: Math.max(0.05, run.window), stopped };
+  const seconds = run.options.probe * (about.software ? 0.3 : 0.7);
+  const limits = { least: 3, most: 40, seconds, window: Math.max(0.05, run.window), stopped };
 
   const formats = about.f16 ? ["fp32", "fp16"] : ["fp32"];
   for (const format of formats) {
@@ -273,7 +277,7 @@ async function climbGpu(run, gpu) {
     flops: about.software ? 0 : compute[format].best * Math.min(run.options.climb, run.left / 2),
   };
   const chosen = plan(s, context, about.software ? [1, 2, 4] : batches, room);
-  send("plan", { engine: "webgpu", ...chosen, of: s.layers, bytes: room.memory, format });
+  send("plan", { engine: "webgpu", ...chosen, wanted: batches, of: s.layers, bytes: room.memory, format });
   if (chosen.layers === 0) return;
   const most = Math.max(...chosen.batches);
   stage("gpu.fill", 0.75, { layers: chosen.layers });
@@ -282,7 +286,7 @@ async function climbGpu(run, gpu) {
   for (const [i, batch] of chosen.batches.entries()) {
     if (stopped() || 3 * last > run.left) break;
     stage("gpu.decode", 0.8 + (0.2 * i) / chosen.batches.length, { batch });
-    const took = await step.decode(batch, { ...limits, least: 2, seconds: 0.5 });
+    const took = await step.decode(batch, { ...limits, least: 2, seconds: seconds * 0.7 });
     if (took.seconds.length < 2) break;
     [before, last] = [batch, summary(took.wall).median];
     point("webgpu", run, batch, chosen.layers, bytes, took.wall, { clock: took.clock, own: summary(took.seconds) });

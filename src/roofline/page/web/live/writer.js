@@ -137,6 +137,10 @@ export function makeWriter(api) {
       settings: { browser: api.about.browser, threads: Number(chosen.threads) },
       time: new Date().toISOString(),
     };
+    const formats = { weights: "", kv: "", compute: "", ceilings: "" };
+    const at = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
+    api.addModel?.(file.model);
+    api.show?.({ model: file.model.id, ...at, ...formats });
     api.take?.(JSON.stringify(point));
   }
 
