@@ -138,9 +138,9 @@ export function makeWriter(api) {
       time: new Date().toISOString(),
     };
     const formats = { weights: "", kv: "", compute: "", ceilings: "" };
-    const at = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
+    const state = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
     api.addModel?.(file.model);
-    api.show?.({ model: file.model.id, ...at, ...formats });
+    api.show?.({ model: file.model.id, ...state, ...formats });
     api.take?.(JSON.stringify(point));
   }
 
