@@ -21,7 +21,8 @@ const TOLERANCE = { fp32: 1e-4, fp16: 5e-2 };
 const now = () => performance.now() / 1000;
 const send = (type, message) => self.postMessage({ type, ...message });
 const own = () => makeWorker(self.location.href);
-const breathe = () => new Promise((resolve) => setTimeout(resolve));
+// The page draws what it was told, on processors that are idle then; and a stop is heard.
+const breathe = () => new Promise((resolve) => setTimeout(resolve, 60));
 
 // What one measurement has at hand: options, the way to stop it, the time it may take.
 class Run {
@@ -164,7 +165,7 @@ async function measureWasm(run) {
   team.run(programs.prepare, "prepare", { ...job, batch: most }, threads);
   let [step, before] = [0, 1];
   for (const [i, batch] of chosen.batches.entries()) {
-    await breathe(); // hears a stop where there is no shared memory
+    await breathe();
     if (run.stopped) return;
     // Four steps as long as the last, or twice that: is there time?
     if (4 * step * (batch / before) > run.leftFor("wasm")) {
@@ -268,6 +269,7 @@ async function climbGpu(run, gpu) {
     compute[format] = { ...rate(found.flops, found.seconds), clock: found.clock };
   }
   send("roof", { engine: "webgpu", about, bandwidth, compute });
+  await breathe();
 
   const format = formats.at(-1);
   const bytes = format === "fp16" ? 2 : 4;
@@ -284,6 +286,7 @@ async function climbGpu(run, gpu) {
   const step = await GpuStep.make(gpu, { s, layers: chosen.layers, most, context, f16: bytes === 2 });
   let [before, last] = [0, 0];
   for (const [i, batch] of chosen.batches.entries()) {
+    await breathe();
     if (stopped() || 3 * last > run.left) break;
     stage("gpu.decode", 0.8 + (0.2 * i) / chosen.batches.length, { batch });
     const took = await step.decode(batch, { ...limits, least: 2, seconds: seconds * 0.7 });

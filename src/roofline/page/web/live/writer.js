@@ -137,10 +137,10 @@ export function makeWriter(api) {
       settings: { browser: api.about.browser, threads: Number(chosen.threads) },
       time: new Date().toISOString(),
     };
-    const formats = { weights: "", kv: "", compute: "", ceilings: "" };
+    const own = { weights: "", kv: "", compute: "", ceilings: "" };
     const state = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
     api.addModel?.(file.model);
-    api.show?.({ model: file.model.id, ...state, ...formats });
+    api.show?.({ model: file.model.id, ...state, ...own });
     api.take?.(JSON.stringify(point));
   }
 
