@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 SHARED = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "shared"))
+
+
+# A slow machine is no failure: nothing here is timed.
+settings.register_profile("roofline", deadline=None)
+settings.load_profile("roofline")
 
 
 @pytest.fixture(scope="session")
