@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roofline.predict.fit import Prior, fit, leave_out, median_error
-from roofline.predict.interval import Interval, around, quantiles, weighted_quantiles
+from roofline.predict.interval import Interval, around, few, quantiles, weighted_quantiles
 
 TRUTH = {"compute": 0.7, "bandwidth": 0.85, "floor": 4e-6}
 
@@ -64,6 +64,16 @@ def test_left_out_groups_share_no_row() -> None:
         assert {groups[i] for i in np.flatnonzero(own)} == {name}
 
 
+def test_many_groups_are_left_out_in_bundles_of_whole_groups() -> None:
+    groups = [str(i % 100) for i in range(400)]
+    found = leave_out(groups)
+    assert len(found) == 8
+    assert sum(own.sum() for _, _, own in found) == 400
+    for _, others, own in found:
+        inside = {groups[i] for i in np.flatnonzero(own)}
+        assert not inside & {groups[i] for i in np.flatnonzero(others)}
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["normal", "skewed", "heavy"]))
 def test_intervals_cover_what_they_say(seed: int, shape: str) -> None:
@@ -104,6 +114,10 @@ def test_weights_make_groups_count_alike() -> None:
     by_group = [1 / 90] * 90 + [1 / 10] * 10
     assert weighted_quantiles(scores, even, 0.8)[1] == 0.0
     assert weighted_quantiles(scores, by_group, 0.8)[1] == 1.0
+
+
+def test_few_groups_make_wider_intervals() -> None:
+    assert few(1) == 2 and few(2) == 1.5 and 1 < few(100) < 1.02 and few(0) == 2
 
 
 def test_median_error_is_relative() -> None:

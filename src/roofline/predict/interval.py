@@ -87,6 +87,16 @@ def weighted_quantiles(
     return low, high
 
 
+def few(groups: int) -> float:
+    """How much wider an interval must be that rests on so few groups: 1 + 1/groups.
+
+    Conformal intervals hold for cases that are exchangeable, and it is whole machines (or
+    models) that are: from two of them nobody knows how far a third lies. With one the interval
+    doubles, with ten it grows by a tenth.
+    """
+    return 1 + 1 / max(1, groups)
+
+
 def around(value: float, residuals: Mapping[str, Any], widen: float = 1.0) -> Interval:
     """The interval around a prediction from kept residuals ``{"low", "high"}`` (log scores)."""
     low, high = min(residuals["low"], 0.0), max(residuals["high"], 0.0)

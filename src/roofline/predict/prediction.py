@@ -134,9 +134,8 @@ def predict_served(
     step = Step.decode(found.running, prompt + output // 2)
     bound = p.roof(step)
     tpot = interval(p, like, float(found.tpot), bound)
-    first = interval(p, like, float(found.ttft), p.roof(Step.prefill(1, prompt)))
-    # The wait for a first token varies with arrivals beside everything that a step does.
-    ttft = Interval(first.value, first.low / 1.5, first.high * 1.5)
+    least = p.roof(Step.prefill(1, prompt))
+    ttft = interval(p, like, float(found.ttft), least, first=True)
     return Prediction(
         "served",
         p,

@@ -6,7 +6,7 @@ A profile is data (``profiles/ENGINE.json``, or a file that ``roofline calibrate
      "sources": {KEY: {"title", "url", "date"}},
      "coefficients": {NAME: {"value": …, "source": KEY}, "NAME@LABEL": …},
      "fitted": {"machines": […], "models": […], "weights": […], "rows": …},
-     "residuals": {TASK: {KIND: {"rows": …, "groups": …, "low": …, "high": …}}}}
+     "residuals": {KIND: {"rows": …, "groups": …, "low": …, "high": …}}}
 
 ``NAME@LABEL`` holds for machines with that label (a generation such as ``hopper``, a memory
 class such as ``nvidia-hbm``, or a vendor), the first label that matches. What a profile does
@@ -26,6 +26,7 @@ not say comes from the profile it ``extends``, in the end from ``base``.
 | ``layer.floor``, ``step.floor``, ``step.sequence`` | s | fixed costs |
 | ``collective.floor``, ``collective.bandwidth`` | s, – | messages |
 | ``interleave`` | – | share of a prefill's time that running sequences wait for |
+| ``burst``, ``request.floor`` | –, s | others whose prompts are ahead of a new one; front end |
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ NAMES = frozenset(
     decode.floor prefill.compute prefill.tile prefill.floor experts.compute experts.bandwidth
     experts.floor experts.passes state.compute state.bandwidth state.floor passes quantise
     layer.floor step.floor step.sequence collective.floor collective.bandwidth collective.once
-    interleave
+    interleave burst request.floor
     """.split()
 )
 """Every coefficient that a resolved profile has."""

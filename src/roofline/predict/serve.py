@@ -6,10 +6,13 @@ the prefills of the B-1 others interleave with its steps (whole, or in chunks: a
 on a decode step and shares its weights, so what it adds is t(mixed) - t(decode) either way):
 
     TPOT = t_decode(B) + (B-1)/output · interleave · (t_mixed - t_decode)
-    TTFT = t_mixed + half a step of waiting + queueing for a place, (C-B)/B of a request's time
+    TTFT = front end + t_mixed + half a step + burst · (B-1) · (t_mixed - t_decode)
+         + queueing for a place, (C-B)/B of a request's time
     throughput = B / TPOT
 
-``interleave`` is the share of that time which running sequences really wait for.
+``interleave`` is the share of a prefill which running sequences really wait for. Requests of
+like lengths end, and so start, in bursts: ``burst`` is the share of the others whose prompts are
+ahead of a new one, from 0 where they are spread evenly to ½ where all start at once.
 """
 
 from __future__ import annotations
@@ -65,7 +68,9 @@ def steady(p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any 
     prefills = others / output * share * extra
     tpot = decode.total + prefills
     queue = (concurrency - batch) / batch * (output * tpot + mixed.total)
-    ttft = mixed.total + 0.5 * decode.total + queue
+    c = p.resolved.values
+    ahead = c["burst"] * (batch - replicas) / replicas * extra
+    ttft = c["request.floor"] + mixed.total + 0.5 * decode.total + ahead + queue
     return Served(batch, tpot, ttft, decode, prefills, queue)
 
 

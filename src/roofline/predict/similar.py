@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..record import replace
-from .interval import Interval, around
+from .interval import Interval, around, few
 from .predictor import Predictor
 from .profile import Profile
 
@@ -85,11 +85,20 @@ def _generation(machine: str) -> str:
         return ""
 
 
-def interval(p: Predictor, like: Likeness, value: float, roof: float = 0.0) -> Interval:
-    """The interval around a predicted time; it ends at the roof, which nothing beats."""
+def interval(
+    p: Predictor, like: Likeness, value: float, roof: float = 0.0, *, first: bool = False
+) -> Interval:
+    """The interval around a predicted time; it ends at the roof, which nothing beats.
+
+    Args:
+        first: the time to a served request's first token, with residuals of its own.
+    """
     found = around(value, FAR)
     for one in p.profile.chain():
-        if like.kind in one.residuals:
-            found = around(value, one.residuals[like.kind], like.widen)
+        kind = f"ttft:{like.kind}" if first else like.kind
+        if kind in one.residuals:
+            kept = one.residuals[kind]
+            wide = few(kept["groups"]) if "groups" in kept else 1.0
+            found = around(value, kept, like.widen * wide)
             break
     return replace(found, low=min(value, max(found.low, roof)))

@@ -83,6 +83,7 @@ def residuals(suites: Iterable[Suite]) -> dict[str, Any]:
             found[kind][end] = best(found[kind][end], found["seen"][end])
     machine, model = found["machine"], found["model"]
     found["both"] = {
+        "groups": min(machine.get("groups", 1), model.get("groups", 1)),
         "low": _short(-((machine["low"] ** 2 + model["low"] ** 2) ** 0.5)),
         "high": _short((machine["high"] ** 2 + model["high"] ** 2) ** 0.5),
         "note": "both left out: the two added in quadrature",
@@ -171,7 +172,9 @@ def profile(
 
 def build(folder: str) -> dict[str, Any]:
     """Every profile, by name."""
-    served = {s.name.rsplit(" ", 1)[-1]: s for s in runs.served(folder)}
+    every = runs.served(folder)
+    served = {s.name.rsplit(" ", 1)[-1]: s for s in every if "TPOT" in s.name}
+    first = {s.name.rsplit(" ", 1)[-1]: s for s in every if "TTFT" in s.name}
     fixed = {s.name.removeprefix("fixed batch "): s for s in runs.fixed(folder)}
     llama = {s.name.removeprefix("llama.cpp decode "): s for s in runs.llamacpp(folder)}
     found: dict[str, Any] = {
@@ -186,11 +189,9 @@ def build(folder: str) -> dict[str, Any]:
     versions = {"vllm": "0.11-0.19", "trtllm": "1.0-1.3", "sglang": "0.5.9-0.5.10"}
     other = _vendors(fixed)
     for engine, suite in served.items():
-        held = coefficients(suite, "served")
-        notes: tuple[str, ...] = ()
+        held = coefficients(suite, "served") | coefficients(first[engine], "served")
         if engine == "vllm":
-            held |= other
-            notes = ("AMD and Intel: fitted on fixed batches of 2024, the only public data",)
+            held |= other  # AMD and Intel: fixed batches of 2024, the only public data
         found[engine] = profile(
             engine,
             engine,
@@ -198,8 +199,9 @@ def build(folder: str) -> dict[str, Any]:
             versions=versions[engine],
             held=held,
             suites=[suite],
-            notes=notes,
         )
+        waits = residuals([first[engine]])
+        found[engine]["residuals"] |= {f"ttft:{kind}": r for kind, r in waits.items()}
     for name, engine, key in (
         ("vllm-2024", "vllm", "vLLM nvidia"),
         ("trtllm-2024", "trtllm", "TensorRT-LLM nvidia"),
@@ -227,7 +229,7 @@ def build(folder: str) -> dict[str, Any]:
     return found
 
 
-ASSUMED = ("state", "layer", "step", "interleave")
+ASSUMED = ("state", "layer", "step", "interleave", "burst", "request")
 
 
 def _base() -> dict[str, Any]:

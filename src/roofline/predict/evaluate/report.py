@@ -28,17 +28,18 @@ def overall(scores: Iterable[Score], words: Words) -> tuple[list[str], list[list
     """One line a suite: rows, errors of each predictor, coverage, width."""
     head = [words("validate.suite"), words("validate.rows")]
     head += [words(f"validate.predictor.{p}") for p in PREDICTORS]
-    head += [words("validate.covers"), words("validate.width")]
+    head += [words(f"validate.{k}") for k in ("covers", "covers_groups", "width")]
     rows = []
     for s in scores:
         by = "machine" if "machine" in s.coverage else "model"
-        inside, _, width = s.coverage.get(by, (None, None, None))
+        inside, whole, width = s.coverage.get(by, (None, None, None))
         rows.append(
             [
                 s.suite.name,
                 str(int(s.suite.scored.sum())),
                 *(percent(s.error(p)) for p in PREDICTORS),
                 percent(inside),
+                percent(whole),
                 f"{width:.2f}×" if width is not None else "–",
             ]
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..interval import quantiles
+from ..interval import few, quantiles
 from .suite import Suite
 
 ABOVE = 1.001
@@ -97,7 +97,7 @@ def score(suite: Suite, shipped: dict[str, float] | None = None, *, fit: bool = 
         found["shipped"] = suite.predict({**suite.fixed, **shipped})
     if fit:
         found["constant"] = suite.constant("machine")
-        if not np.isfinite(found["constant"]).all():
+        if not np.isfinite(found["constant"][kept]).all():
             found["constant"] = suite.constant()
         if suite.priors:
             found["fitted"] = suite.folds()
@@ -118,8 +118,9 @@ def covered(suite: Suite, predicted: Any, by: str) -> tuple[float, float, float]
 
     Returns:
         Over halves of the left-out scores (rows exchangeable, as conformal intervals ask);
-        over whole groups (each group's interval from the scores of the others); median width
-        of the intervals, high/low.
+        over whole groups (each group's interval from the scores of the others, wider for there
+        being few of them, as in :func:`roofline.predict.similar.interval`); median width of
+        the intervals over halves, high/low.
     """
     import numpy as np
 
@@ -139,6 +140,8 @@ def covered(suite: Suite, predicted: Any, by: str) -> tuple[float, float, float]
         if own.all():
             continue
         low, high = quantiles(scores[~own].tolist())
+        wide = few(len(set(groups)) - 1)
+        low, high = min(low, 0.0) * wide, max(high, 0.0) * wide
         strict += ((scores[own] >= low) & (scores[own] <= high)).tolist()
     whole = float(np.mean(strict)) if strict else float("nan")
     return float(np.mean(inside)), whole, float(np.median(widths))

@@ -9,6 +9,9 @@ from typing import Any
 from ..fit import Prior, fit, leave_out
 from .data import Row
 
+LEAST = 0.2
+"""A group is left out only where at least this share of the rows is left to fit on."""
+
 ATTRIBUTES = ("machine", "model", "engine", "precision", "batch", "regime")
 
 
@@ -66,7 +69,7 @@ class Suite:
             if not (own & self.scored).any():
                 continue
             mask = (others & self.scored).astype(float)
-            if mask.any():
+            if mask.sum() >= LEAST * self.scored.sum():
                 out[own] = self.predict(self.coefficients(mask))[own]
         return out
 
@@ -87,12 +90,13 @@ class Suite:
 
         ratio = self.measured / self.bound
         if by is None:
-            return self.bound * np.median(ratio)
+            return self.bound * np.median(ratio[self.scored])
         out = np.full(len(self.rows), np.nan)
         if len(set(self.column(by))) < 2:
             return out
         for _, others, own in leave_out(self.column(by)):
-            out[own] = self.bound[own] * np.median(ratio[others])
+            if (others & self.scored).any():
+                out[own] = self.bound[own] * np.median(ratio[others & self.scored])
         return out
 
 
