@@ -26,7 +26,7 @@ def _least(seconds: float, note: str, source: str, url: str, date: str) -> Figur
 
 _PERF = (
     "aiconfigurator-core 0.12.0, measured collectives",
-    "https://pypi.org/project/aiconfigurator-core/0.12.0/",
+    "https://github.com/ai-dynamo/aiconfigurator",
     "2026",
 )
 _DEEPSEEK = (

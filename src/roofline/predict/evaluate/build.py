@@ -26,12 +26,12 @@ DATE = "2026-11-29"
 SOURCES: dict[str, Any] = {
     "served": {
         "title": "aiconfigurator-core 0.12.0 (PyPI, Apache-2.0): served models",
-        "url": "https://pypi.org/project/aiconfigurator-core/",
+        "url": "https://github.com/ai-dynamo/aiconfigurator",
         "date": DATE,
     },
     "kernels": {
         "title": "aiconfigurator-core 0.12.0 (PyPI, Apache-2.0): single kernels, pooled",
-        "url": "https://pypi.org/project/aiconfigurator-core/",
+        "url": "https://github.com/ai-dynamo/aiconfigurator",
         "date": DATE,
     },
     "assumed": {"title": "assumed, no public data", "url": "", "date": DATE},
