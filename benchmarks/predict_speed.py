@@ -68,7 +68,7 @@ def single(case, p, step) -> tuple:
 
 def arrays(table, p, steps) -> tuple:
     """A quarter of a million steps at once."""
-    return ratio(lambda: table.bounds(steps), lambda: p.step(steps).total, 1, 7)
+    return ratio(lambda: table.bounds(steps), lambda: p.seconds(steps), 1, 7)
 
 
 def told(name: str, unit: float, bound: float, prediction: float, times: float) -> None:

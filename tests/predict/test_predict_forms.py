@@ -105,6 +105,14 @@ def test_arrays_are_the_same_as_numbers(case: int) -> None:
             assert math.isclose(part, getattr(one, name), rel_tol=1e-12, abs_tol=1e-18), name
 
 
+def test_many_steps_in_chunks_are_the_same_as_at_once() -> None:
+    p = predictor(3)
+    n = np.arange(10_000)
+    steps = Step.mixed(Step.decode(n % 300 + 1, n + 1), Step.prefill(1, 512))
+    assert np.allclose(p.seconds(steps), p.step(steps).total, rtol=1e-13)
+    assert p.seconds(Step.decode(4, 100)).shape == (1,)
+
+
 def test_the_parts_of_a_mixed_step_share_the_weights() -> None:
     p = predictor(0)
     decode, prefill = Step.decode(32, 2048), Step.prefill(1, 1024)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..bound import Case
 from ..parallel.split import split
-from ..step import Number, Step
+from ..step import Group, Number, Step
 from .device import Device, device
 from .kernel import Plan
 from .profile import Profile, Resolved
@@ -13,6 +15,14 @@ from .steptime import ZERO, Paces, Parts, step_time
 # Gauss-Legendre nodes and weights on [0, 1]: a decode of many tokens is summed over its
 # growing context by three steps, exact for times up to the fifth power of the context.
 NODES = ((0.1127016653792583, 5 / 18), (0.5, 8 / 18), (0.8872983346207417, 5 / 18))
+
+
+CHUNK = 8192
+"""Steps priced at once: their intermediate results stay in a core's cache."""
+
+
+def _cut(x: Number, part: slice) -> Number:
+    return x[part] if getattr(x, "ndim", 0) else x
 
 
 class Predictor:
@@ -56,6 +66,30 @@ class Predictor:
             if not hasattr(found.total, "shape") and found.total > longest.total:
                 longest = found
         return longest
+
+    def seconds(self, step: Step) -> Any:
+        """Seconds of many steps, an array: as :meth:`step` without the parts, and faster.
+
+        The step's numbers are arrays of one length, or numbers; chunks of them stay in a
+        core's cache.
+        """
+        import numpy as np
+
+        length = max(np.size(x) for g in step.groups for x in (g.batch, g.new_tokens, g.past))
+        out = np.empty(length)
+        for start in range(0, length, CHUNK):
+            part = slice(start, min(start + CHUNK, length))
+            groups = tuple(
+                Group(
+                    _cut(g.batch, part),
+                    _cut(g.new_tokens, part),
+                    _cut(g.past, part),
+                    g.all_logits,
+                )
+                for g in step.groups
+            )
+            out[part] = self.step(Step(step.phase, groups)).total
+        return out
 
     def decode(self, batch: Number, past: Number, tokens: Number) -> Parts:
         """Seconds of the *mean* step while ``tokens`` are decoded after ``past`` cached ones."""
