@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..screen import columns
@@ -35,6 +35,12 @@ def add(p: argparse.ArgumentParser) -> None:
         "--concurrency",
         metavar="N",
         help="requests in flight at a server, each of --prompt and --output tokens",
+    )
+    g.add_argument(
+        "--rate",
+        metavar="R",
+        help="requests a second arriving at random, instead of --concurrency; lengths may be "
+        "ranges, --prompt 500:2k --output 100:400 (simulated step by step)",
     )
     options.add_formats(p)
     options.add_parallel(p)
@@ -70,16 +76,54 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
-    from ..predict import predict_request, predict_served, predict_step
+    from ..predict import predict_request, predict_served, predict_simulated, predict_step
 
-    if args.concurrency is None and args.output is None:
+    if args.concurrency is None and args.output is None and args.rate is None:
         return predict_step(at, options.step(args))
     if args.phase != "decode" or args.past != "0":
         raise InputError("--phase and --past have no meaning with --output or --concurrency")
     if args.context is not None:
         raise InputError("with --output, say --prompt instead of --context")
-    prompt = parse_count(args.prompt or "1024", "--prompt")
-    output = parse_count(args.output or "256", "--output")
-    if args.concurrency is None:
-        return predict_request(at, parse_count(args.batch, "--batch"), prompt, output)
-    return predict_served(at, parse_count(args.concurrency, "--concurrency"), prompt, output)
+    if args.rate is not None and args.concurrency is not None:
+        raise InputError("give either --concurrency or --rate")
+    prompt = _length(args.prompt or "1024", "--prompt")
+    output = _length(args.output or "256", "--output")
+    ranges = prompt[0] != prompt[1] or output[0] != output[1]
+    concurrency = args.concurrency and parse_count(args.concurrency, "--concurrency")
+    if args.rate is None and not ranges:
+        if concurrency is None:
+            batch = parse_count(args.batch, "--batch")
+            return predict_request(at, batch, prompt[0], output[0])
+        return predict_served(at, concurrency, prompt[0], output[0])
+    if args.rate is None and concurrency is None:
+        raise InputError("lengths that vary need --concurrency or --rate")
+    from ..predict.simulate import between
+
+    asked: dict[str, Any] = {"prompt": sum(prompt) // 2, "output": sum(output) // 2}
+    load: dict[str, Any]
+    if args.rate is not None:
+        rate = _rate(args.rate)
+        asked |= {"rate": rate}
+        load = {"rate": rate}
+    else:
+        asked |= {"concurrency": concurrency}
+        load = {"concurrency": concurrency, "requests": max(256, 4 * concurrency)}
+    return predict_simulated(at, between(*prompt), between(*output), asked, **load)
+
+
+def _length(text: str, what: str) -> tuple[int, int]:
+    least, _, most = text.partition(":")
+    found = parse_count(least, what), parse_count(most or least, what)
+    if not 1 <= found[0] <= found[1]:
+        raise InputError(f"{what} must be at least 1, or a range such as 500:2k, not '{text[:40]}'")
+    return found
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate < 1e6:
+        raise InputError(f"--rate must be requests a second, such as 2.5, not '{text[:40]}'")
+    return rate

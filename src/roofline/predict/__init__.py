@@ -18,7 +18,13 @@ from ..model.load import load as load_model
 from ..parallel import Parallel
 from ..step import Step
 from .interval import Interval
-from .prediction import Prediction, predict_request, predict_served, predict_step
+from .prediction import (
+    Prediction,
+    predict_request,
+    predict_served,
+    predict_simulated,
+    predict_step,
+)
 from .predictor import Predictor
 from .profile import Profile
 from .profile import load as load_profile
@@ -68,5 +74,6 @@ __all__ = [
     "predict",
     "predict_request",
     "predict_served",
+    "predict_simulated",
     "predict_step",
 ]

@@ -12,6 +12,7 @@ from .predictor import Predictor
 from .request import Request, request
 from .serve import Served, steady
 from .similar import Likeness, interval, likeness
+from .simulate import Length, Simulated, simulate
 from .steptime import Parts
 
 SCHEMA = "roofline.predict/1"
@@ -148,3 +149,55 @@ def predict_served(
         float(found.running),
         float(found.queue),
     )
+
+
+def predict_simulated(
+    p: Predictor,
+    prompt: Length,
+    output: Length,
+    asked: dict[str, Any],
+    **load: Any,
+) -> Prediction:
+    """A served workload, simulated step by step: requests at a rate, or lengths that vary.
+
+    Args:
+        prompt, output: lengths of a request.
+        asked: what was asked, for the answer.
+        load: ``concurrency`` or ``rate``, ``requests``, ``budget``, ``seed``.
+    """
+    found: Simulated = simulate(p, prompt, output, **load)
+    running = max(1, round(found.running))
+    like = likeness(p, running)
+    mean_prompt, mean_output = asked["prompt"], asked["output"]
+    step = Step.decode(running, mean_prompt + mean_output // 2)
+    bound, least = p.roof(step), p.roof(Step.prefill(1, mean_prompt))
+    tpot = interval(p, like, _mean(found.tpot), bound)
+    times = {
+        "ttft": interval(p, like, _mean(found.ttft), least, first=True),
+        "ttft_p90": interval(p, like, _high(found.ttft), least, first=True),
+        "tpot": tpot,
+        "tpot_p90": interval(p, like, _high(found.tpot), bound),
+    }
+    speed = tpot.inverse(found.tokens_per_s * tpot.value)
+    if "rate" in asked:  # arrivals set the speed, not the engine
+        speed = Interval(speed.value, speed.value, speed.value)
+    return Prediction(
+        "served",
+        p,
+        asked,
+        times,
+        speed,
+        bound,
+        p.step(step),
+        like,
+        found.running,
+        max(0.0, _mean(found.ttft) - float(p.prefill(1, mean_prompt).total)),
+    )
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _high(values: tuple[float, ...]) -> float:
+    return sorted(values)[min(len(values) - 1, int(0.9 * len(values)))] if values else 0.0

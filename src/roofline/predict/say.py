@@ -40,6 +40,8 @@ def _what(p: Prediction, words: Words) -> str:
         parts = tuple(_group(g["batch"], g["new_tokens"], g["past"]) for g in groups)
         step = parts[0] if len(parts) == 1 else Step.mixed(*parts)
         return step_words(Step(p.asked["phase"], step.groups), words)
+    if "rate" in p.asked:
+        return words("predict.what.rate", **{**p.asked, "rate": digits(p.asked["rate"])})
     return words(f"predict.what.{p.kind}", **p.asked)
 
 
@@ -89,7 +91,9 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
 
 
 def _running(p: Prediction, words: Words) -> str:
-    running, asked = p.running or 0.0, p.asked["concurrency"]
+    running, asked = p.running or 0.0, p.asked.get("concurrency")
+    if asked is None:
+        return words("predict.running.rate", running=digits(running))
     if running >= asked - 0.5:
         return words("predict.running.all", running=digits(running))
     return words("predict.running.some", running=digits(running), wait=seconds(p.waiting or 0.0))
