@@ -93,6 +93,7 @@ def test_random_numbers_are_the_same_in_javascript(node):
 
 STEP = """
 const memory = makeMemory(48 << 20, false);
+new Uint8Array(memory.memory.buffer).fill(255); // whatever was there before must not matter
 const team = await Team.make({ count: 1, ...memory, code: kernels(memory.limits, given.fused) });
 const out = given.cases.map(([s, layers, batch, most, context]) => {
   const job = { s, layers, most, context, at: 65536 };
@@ -106,7 +107,7 @@ ODD = {**ref.SMALL, "heads": 8, "kv_heads": 1, "width": 8, "middle": 40, "vocab"
 CASES = [
     (ref.SMALL, 2, 1, 1, 1), (ref.SMALL, 2, 1, 4, 2), (ref.SMALL, 1, 2, 2, 8),
     (ref.SMALL, 2, 3, 5, 9), (ref.SMALL, 2, 4, 4, 33), (ref.SMALL, 2, 7, 7, 64),
-    (ODD, 3, 6, 6, 17),
+    (ODD, 3, 6, 6, 17), (ref.SMALL, 1, 37, 40, 9), (ODD, 1, 65, 65, 3),
 ]  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 //
 // A matrix product here is Y[b][o] = Σ_i X[b][i]·W[o][i]: both operands run along i, so rows of
 // weights stream from memory just as they lie, each row read once for the whole batch.
-// Register tiles (batch rows × weight rows) keep enough sums in flight to hide the latency of
-// a multiply-add, and to read several streams at once, which memory likes.
+// Register tiles (batch rows × weight rows) keep enough sums in flight to hide the latency of a
+// multiply-add, and read several long streams at once, which memory likes.
 
 import { assemble, call, define, f32, f32x4, i32, i32x4, loop, v128, when } from "./assemble.js";
 
@@ -116,7 +116,7 @@ function tile(f, nb, no, unroll, fused) {
   return [
     ...sums.map((s) => s.set(f32x4.const(0))),
     ...range(nb).map((b) => f.px[b].set(i32.add(f.xrow.get, i32.mul(f.xs.get, i32.const(b))))),
-    ...range(no).map((o) => f.pw[o].set(i32.add(f.wrow.get, i32.mul(f.ws.get, i32.const(o))))),
+    ...range(no).map((o) => f.pw[o].set(i32.add(f.wrow.get, i32.mul(f.wgap.get, i32.const(o))))),
     f.end.set(i32.add(f.px[0].get, bytes(f.k.get))),
     ...loop(
       i32.lt(f.px[0].get, f.end.get),
@@ -137,9 +137,10 @@ function tile(f, nb, no, unroll, fused) {
           ...range(unroll).slice(1).map((u) => sum.set(f32x4.add(sum.get, at(b, o, u).get))),
           when(
             f.add.get,
-            [f32.store(f.py.get, 4 * o, f32.add(f32.load(f.py.get, 4 * o), lanes(sum.get)))],
-            [f32.store(f.py.get, 4 * o, lanes(sum.get))],
+            [f32.store(f.py.get, 0, f32.add(f32.load(f.py.get, 0), lanes(sum.get)))],
+            [f32.store(f.py.get, 0, lanes(sum.get))],
           ),
+          f.py.add(f.ygap.get),
         ];
       }),
     ]),
@@ -169,8 +170,10 @@ const product = (fused) =>
         xrow: f.local("i32"),
         yrow: f.local("i32"),
         wrow: f.local("i32"),
+        wgap: f.local("i32"),
+        ygap: f.local("i32"),
       });
-      const [o, b] = many("i32", 2);
+      const [o, b, rows] = many("i32", 3);
       const ycol = f.local("i32");
       const start = [
         f.wrow.set(i32.add(f.w.get, i32.mul(o.get, f.ws.get))),
@@ -183,23 +186,33 @@ const product = (fused) =>
         b.add(i32.const(n)),
       ];
       const room = (at, n, limit) => i32.le(i32.add(at.get, i32.const(n)), limit.get);
-      // `no` weight rows at a time, all batch rows inside: weights come from memory once.
-      const sweep = (no, widths, unroll) =>
+      // `no` weight rows at a time, all batch rows inside: weights come from memory once. The
+      // rows of a tile lie far apart, each the head of a long stream: what prefetchers like.
+      const sweep = (no, widths, unroll) => [
+        ...(no === 1
+          ? [rows.set(f.nw.get)]
+          : [o.set(i32.const(0)), rows.set(i32.shr(f.nw.get, i32.const(Math.log2(no))))]),
+        f.wgap.set(i32.mul(rows.get, f.ws.get)),
+        f.ygap.set(bytes(rows.get)),
         loop(
-          room(o, no, f.nw),
+          i32.lt(o.get, rows.get),
           ...start,
           ...top,
           b.set(i32.const(0)),
-          ...widths.map((nb) => loop(room(b, nb, f.nx), ...tile(f, nb, no, unroll(nb, no), fused), ...down(nb))),
-          o.add(i32.const(no)),
-        );
+          ...widths.map((nb) =>
+            loop(room(b, nb, f.nx), ...tile(f, nb, no, unroll(nb, no), fused), ...down(nb)),
+          ),
+          o.add(i32.const(1)),
+        ),
+        // where the last, smaller sweep goes on
+        ...(no === 1 ? [] : [o.set(i32.mul(rows.get, i32.const(no)))]),
+      ];
       const few = (nb, no) => (nb * no < 8 ? 2 : 1);
       return [
-        o.set(i32.const(0)),
         when(
           i32.lt(f.nx.get, i32.const(3)),
-          [sweep(4, [2, 1], few), sweep(1, [2, 1], () => 2)],
-          [sweep(2, [4, 3, 2, 1], few), sweep(1, [4, 3, 2, 1], () => 1)],
+          [...sweep(4, [2, 1], few), ...sweep(1, [2, 1], () => 2)],
+          [...sweep(2, [4, 3, 2, 1], few), ...sweep(1, [4, 3, 2, 1], () => 1)],
         ),
       ];
     },

@@ -67,6 +67,8 @@ function multiply(t, { at, rows, k, products, limits }) {
   return { seconds, flops: 2 * rows * k * k * products * t.count, correct };
 }
 
+const BLOCK = 16; // sequences that pass through the weights together
+const PANEL = 128 << 10; // bytes of weights that a cache keeps meanwhile
 const align = (n) => Math.ceil(n / 64) * 64;
 export const padded = (context) => Math.ceil(context / 8) * 8;
 
@@ -122,6 +124,8 @@ function prepare(t, { s, layers, batch, context, at }) {
     for (let row = first * s.width; row < last * s.width; row++) {
       const to = of.v + 4 * row * padded(context);
       t.kernels.fill(to, context, row * context, seedOf(layer, "v"), CACHE_SCALE);
+      // Beyond the context weights are 0, but 0 · NaN is none.
+      t.floats.fill(0, to / 4 + context, to / 4 + padded(context));
     }
     if (t.index === 0) {
       for (const name of ["norm_in", "norm_mid"]) {
@@ -145,13 +149,18 @@ function step(t, s, p, layers, batch, context) {
   const { hidden, width, heads, kv_heads: groups, middle, vocab, epsilon } = s;
   const normed = p.normed[t.index];
   const columns = (heads + 2 * groups) * width;
-  // x, y: [address, numbers a row]; rows [from, to) of w, `k` numbers each
+  // x, y: [address, numbers a row]; rows [from, to) of w, `k` numbers each. Large batches pass in
+  // blocks through panels of weights small enough for a cache: from memory each comes once.
   const product = (x, w, k, [from, to], y, add) => {
-    if (to > from) {
-      kernels.product(
-        ...[x[0], 4 * x[1], batch, w + 4 * from * k, 4 * k, to - from, k],
-        ...[y[0] + 4 * from, 4 * y[1], add],
-      );
+    const rows = batch > BLOCK ? 4 * Math.max(1, Math.floor(PANEL / (16 * k))) : to - from;
+    for (let row = from; row < to; row += rows) {
+      for (let b = 0; b < batch; b += BLOCK) {
+        kernels.product(
+          ...[x[0] + 4 * b * x[1], 4 * x[1], Math.min(BLOCK, batch - b)],
+          ...[w + 4 * row * k, 4 * k, Math.min(rows, to - row), k],
+          ...[y[0] + 4 * (b * y[1] + row), 4 * y[1], add],
+        );
+      }
     }
   };
   const norm = (gain) => {

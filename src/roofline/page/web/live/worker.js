@@ -159,6 +159,7 @@ async function measureWasm(run) {
   const chosen = plan(s, context, batches, room);
   send("plan", { engine: "wasm", ...chosen, wanted: batches, of: s.layers, bytes, format: "fp32" });
   if (chosen.layers === 0) return;
+  await breathe();
   const most = Math.max(...chosen.batches);
   const job = { s, layers: chosen.layers, context, at: START, most };
   stage("fill", 0.15, { layers: chosen.layers });
@@ -281,6 +282,7 @@ async function climbGpu(run, gpu) {
   const chosen = plan(s, context, about.software ? [1, 2, 4] : batches, room);
   send("plan", { engine: "webgpu", ...chosen, wanted: batches, of: s.layers, bytes: room.memory, format });
   if (chosen.layers === 0) return;
+  await breathe();
   const most = Math.max(...chosen.batches);
   stage("gpu.fill", 0.75, { layers: chosen.layers });
   const step = await GpuStep.make(gpu, { s, layers: chosen.layers, most, context, f16: bytes === 2 });
