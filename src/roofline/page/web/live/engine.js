@@ -46,9 +46,11 @@ async function load({ threads, parallel, context }) {
 }
 
 // One conversation: tokens as they come. `count` is the engine's own count of tokens made.
-async function converse(conversation, { prompt, tokens }) {
+// One alone takes the likeliest token each time; of several each takes its own way.
+async function converse(conversation, { prompt, tokens, count: all }) {
   const answer = await engine.createCompletion({
-    ...{ prompt, max_tokens: tokens, stream: true, temperature: 0, ignore_eos: true },
+    ...{ prompt, max_tokens: tokens, stream: true, ignore_eos: true },
+    ...{ temperature: all > 1 ? 0.8 : 0, seed: conversation + 1 },
     ...{ timings_per_token: true, cache_prompt: false, abortSignal: stopping.signal },
   });
   let count = 0;

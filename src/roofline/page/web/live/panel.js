@@ -41,7 +41,11 @@ export function makeLive(api) {
   let startedAt = 0;
   let view = null;
   const session = new Session(api.worker, hear);
-  const writer = api.file ? makeWriter({ ...api, about, roofOf: () => kept.roofs.wasm }) : null;
+  // The page's id of a machine that it took from a file.
+  const idOf = (engine) => (kept.machines[engine] ? `file-${kept.machines[engine].id}` : null);
+  const writer = api.file
+    ? makeWriter({ ...api, about, roofOf: () => kept.roofs.wasm, machineOf: () => [idOf("wasm"), kept.machines.wasm?.name] })
+    : null;
 
   function begin() {
     shape = api.shapes.find((x) => x.shape.id === chosen.model);
@@ -89,6 +93,10 @@ export function makeLive(api) {
       api.show?.({ batch: message.batch });
     } else if (type === "done" || type === "error") {
       kept.took = (performance.now() - startedAt) / 1000;
+      // What software says of a GPU is not what the page should stay at.
+      if (kept.roofs.webgpu?.about.software && kept.plans.wasm) {
+        api.show?.({ model: kept.plans.wasm.model, machines: [idOf("wasm")], batch: 1 });
+      }
     }
     if (type !== "progress") kept.messages.push(message);
     view.tell(message);

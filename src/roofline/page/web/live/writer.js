@@ -21,7 +21,8 @@ export function costOf(file, formats, count, context) {
   return { flops, bytes, intensity: flops / bytes };
 }
 
-// api.file: {name, size, model, engine, version}; api.roofOf(): this browser's roof or undefined.
+// api.file: {name, size, model, engine, version}; api.roofOf(): this browser's roof or undefined,
+// api.machineOf(): [the page's id, the name] of its machine, or nulls.
 export function makeWriter(api) {
   const { file, formats } = api;
   const chosen = { prompt: null, tokens: "48", count: "1", threads: null };
@@ -127,8 +128,10 @@ export function makeWriter(api) {
     kept.results.push({ count, rate: found.rate, each, engine: engine0, threads: chosen.threads, ...cost });
     kept.results.sort((a, b) => a.count - b.count);
     const whole = Math.max(1, Math.round(found.steps));
+    const [machine, name] = api.machineOf();
     const point = {
       ...{ schema: "roofline.points/1", basis: "token", phase: "decode", model: file.model.id },
+      ...(name ? { machine: name } : {}),
       ...{ devices: 1, engine: "wllama", engine_version: file.version },
       parts: [
         { count: whole, grows: true, groups: [{ batch: count, new_tokens: 1, past: Math.round(past) }] },
@@ -140,7 +143,7 @@ export function makeWriter(api) {
     const own = { weights: "", kv: "", compute: "", ceilings: "" };
     const state = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
     api.addModel?.(file.model);
-    api.show?.({ model: file.model.id, ...state, ...own });
+    api.show?.({ model: file.model.id, ...(machine ? { machines: [machine] } : {}), ...state, ...own });
     api.take?.(JSON.stringify(point));
   }
 
