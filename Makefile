@@ -5,6 +5,9 @@
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 
+# What measures, or drives a browser, runs by itself; the rest in two processes.
+ALONE := tests/measure tests/engines tests/page
+
 .PHONY: test check setup docs bench
 
 test: setup check
@@ -16,7 +19,8 @@ check:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(PYTHON) -m pytest -q --durations=10
+	$(PYTHON) -m pytest -q -n 2 --durations=8 $(addprefix --ignore=,$(ALONE))
+	$(PYTHON) -m pytest -q --durations=8 $(ALONE)
 
 docs:
 	$(PYTHON) scripts/help_pages.py

@@ -34,3 +34,30 @@ def home(tmp_path, monkeypatch):
     monkeypatch.delenv("LC_ALL", raising=False)
     monkeypatch.delenv("LC_MESSAGES", raising=False)
     monkeypatch.setenv("LANG", "C.UTF-8")
+
+
+# The oracle's coverage, printed at the end: how many types are equal, refused, wrong.
+OUTCOMES = ("equal", "equal but for FLOPs, which the class cannot run", "refused", "unbuildable",
+            "wrong")  # fmt: skip
+ORACLE: dict[str, dict[str, str]] = {outcome: {} for outcome in OUTCOMES}
+
+
+def pytest_runtest_logreport(report):
+    """Collect what the oracle's tests found, from whichever process ran them."""
+    if report.when == "teardown":
+        for name, value in report.user_properties:
+            if name == "oracle":
+                outcome, kind, why = value
+                ORACLE.setdefault(outcome, {})[kind] = why
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print it."""
+    if not any(ORACLE.values()):
+        return
+    terminalreporter.section("oracle: our counts against real classes")
+    for outcome, found in ORACLE.items():
+        terminalreporter.write_line(f"{outcome}: {len(found)}")
+        if not outcome.startswith("equal"):
+            for kind, why in sorted(found.items()):
+                terminalreporter.write_line(f"    {kind}: {why[:140]}")

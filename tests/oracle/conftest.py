@@ -1,36 +1,25 @@
-"""The coverage of the oracle, printed at the end of its tests."""
+"""The oracle needs the real classes; without them its tests are skipped."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-TALLY: dict[str, dict[str, str]] = defaultdict(dict)
-
 
 @pytest.fixture
-def tally() -> dict[str, dict[str, str]]:
-    """Outcome (equal, refused, wrong, unbuildable) → model type → why."""
-    return TALLY
+def tally(request: pytest.FixtureRequest) -> Iterator[dict[str, dict[str, str]]]:
+    """Outcome (equal, refused, wrong, unbuildable) → model type → why; handed on with the test's
+    report, so that it arrives from another process too. ``tests/conftest.py`` prints them all."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    yield found
+    for outcome, kinds in found.items():
+        for kind, why in kinds.items():
+            request.node.user_properties.append(("oracle", (outcome, kind, why)))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def libraries() -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if not TALLY:
-        return
-    terminalreporter.section("oracle: our counts against real classes")
-    for outcome in ("equal", "equal but for FLOPs, which the class cannot run", "refused",
-                    "unbuildable", "wrong"):  # fmt: skip
-        found = TALLY.get(outcome, {})
-        terminalreporter.write_line(f"{outcome}: {len(found)}")
-        if outcome.startswith("equal"):
-            continue
-        for kind, why in sorted(found.items()):
-            terminalreporter.write_line(f"    {kind}: {why[:140]}")
