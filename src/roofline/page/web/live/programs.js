@@ -151,18 +151,20 @@ function step(t, s, p, layers, batch, context) {
   const columns = (heads + 2 * groups) * width;
   // x, y: [address, numbers a row]; rows [from, to) of w, `k` numbers each. Large batches pass in
   // blocks through panels of weights small enough for a cache: from memory each comes once.
-  const product = (x, w, k, [from, to], y, add) => {
-    const rows = batch > BLOCK ? 4 * Math.max(1, Math.floor(PANEL / (16 * k))) : to - from;
-    for (let row = from; row < to; row += rows) {
+  const rows = (x, w, k, from, to, y, add) => {
+    const panel = batch > BLOCK ? 4 * Math.max(1, Math.floor(PANEL / (16 * k))) : to - from;
+    for (let row = from; row < to; row += panel) {
       for (let b = 0; b < batch; b += BLOCK) {
         kernels.product(
           ...[x[0] + 4 * b * x[1], 4 * x[1], Math.min(BLOCK, batch - b)],
-          ...[w + 4 * row * k, 4 * k, Math.min(rows, to - row), k],
+          ...[w + 4 * row * k, 4 * k, Math.min(panel, to - row), k],
           ...[y[0] + 4 * (b * y[1] + row), 4 * y[1], add],
         );
       }
     }
   };
+  const product = (x, w, k, n, y, add) =>
+    t.share(n, 4, (from, to) => rows(x, w, k, from, to, y, add));
   const norm = (gain) => {
     for (let b = 0; b < batch; b++) {
       kernels.norm(p.x + 4 * b * hidden, gain, normed + 4 * b * hidden, hidden, epsilon);
@@ -179,28 +181,30 @@ function step(t, s, p, layers, batch, context) {
   for (let layer = 0; layer < layers; layer++) {
     const of = p.layers[layer];
     norm(of.norm_in);
-    product([normed, hidden], of.qkv, hidden, t.part(columns, 4), [p.qkv, columns], 0);
+    product([normed, hidden], of.qkv, hidden, columns, [p.qkv, columns], 0);
     if (!t.decide(() => !t.stopped)) return false;
-    const [first, last] = t.part(batch * groups);
-    for (let at = first; at < last; at++) attend(t, s, p, of, at, context);
+    t.share(batch * groups, 1, (first, last) => {
+      for (let at = first; at < last; at++) attend(t, s, p, of, at, context);
+    });
     t.barrier();
-    product([p.attended, heads * width], of.out, heads * width, t.part(hidden, 4), x, 1);
+    product([p.attended, heads * width], of.out, heads * width, hidden, x, 1);
     t.barrier();
     norm(of.norm_mid);
-    const [from, to] = t.part(middle, 4);
     const y = [p.inner, 2 * middle];
-    product([normed, hidden], of.gate_up, hidden, [from, to], y, 0);
-    product([normed, hidden], of.gate_up, hidden, [middle + from, middle + to], y, 0);
-    for (let b = 0; b < batch; b++) {
-      const a = p.inner + 4 * (2 * b * middle + from);
-      kernels.gate(a, a + 4 * middle, to - from);
-    }
+    t.share(middle, 4, (from, to) => {
+      rows([normed, hidden], of.gate_up, hidden, from, to, y, 0);
+      rows([normed, hidden], of.gate_up, hidden, middle + from, middle + to, y, 0);
+      for (let b = 0; b < batch; b++) {
+        const a = p.inner + 4 * (2 * b * middle + from);
+        kernels.gate(a, a + 4 * middle, to - from);
+      }
+    });
     t.barrier();
-    product(y, of.down, middle, t.part(hidden, 4), x, 1);
+    product(y, of.down, middle, hidden, x, 1);
     t.barrier();
   }
   norm(p.norm);
-  product([normed, hidden], p.head, hidden, t.part(vocab, 4), [p.logits, vocab], 0);
+  product([normed, hidden], p.head, hidden, vocab, [p.logits, vocab], 0);
   t.barrier();
   return true;
 }

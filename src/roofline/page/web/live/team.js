@@ -2,8 +2,11 @@
 //
 // Without shared memory (no cross-origin isolation) a team is one thread and barriers are free.
 
-const [ARRIVED, GENERATION, STOP, FIRST, SECOND] = [0, 1, 2, 3, 4];
-const SPIN = 4000; // looks before a thread sleeps: a few microseconds
+const [ARRIVED, GENERATION, STOP, FIRST, SECOND, NEXT] = [0, 1, 2, 3, 4, 5];
+const CHUNKS = 4; // parts of a job for each thread, at most
+// Looks before a thread sleeps. More of them cost more than they save: a thread that spins takes
+// its processor, or the half of a core that it shares, from those that it waits for.
+const SPIN = 500;
 export const CONTROL_BYTES = 1024;
 
 // One thread of a team, as a program sees it.
@@ -17,11 +20,15 @@ export class Thread {
 
   // Returns when all threads are here.
   barrier() {
-    if (this.count === 1) return;
     const { control } = this;
+    if (this.count === 1) {
+      control[NEXT] = 0;
+      return;
+    }
     const generation = Atomics.load(control, GENERATION);
     if (Atomics.add(control, ARRIVED, 1) === this.count - 1) {
       Atomics.store(control, ARRIVED, 0);
+      Atomics.store(control, NEXT, 0); // all are here: nobody shares anything out
       Atomics.add(control, GENERATION, 1);
       Atomics.notify(control, GENERATION);
       return;
@@ -45,6 +52,18 @@ export class Thread {
   // Whether somebody pressed stop; for the first thread's `decide` only.
   get stopped() {
     return Atomics.load(this.control, STOP) === 1;
+  }
+
+  // Shares n things out, once between two barriers: work(from, to) for a few at a time, until
+  // none are left. A thread that is slow, or that the system takes away, gets fewer.
+  share(n, unit, work) {
+    if (this.count === 1) return work(0, n);
+    const each = unit * Math.max(1, Math.ceil(n / unit / this.count / CHUNKS));
+    for (;;) {
+      const from = Atomics.add(this.control, NEXT, each);
+      if (from >= n) return null;
+      work(from, Math.min(n, from + each));
+    }
   }
 
   // This thread's part of n things, in units of `unit`: [from, to).
