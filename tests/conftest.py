@@ -25,7 +25,7 @@ def shared():
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """A data folder of the test's own."""
+    """A data folder of the test's own, and a terminal of one width."""
     monkeypatch.setenv("ROOFLINE_DATA", str(tmp_path / "roofline-data"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
@@ -34,6 +34,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.delenv("LC_ALL", raising=False)
     monkeypatch.delenv("LC_MESSAGES", raising=False)
     monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.setenv("COLUMNS", "100")
 
 
 # The oracle's coverage, printed at the end: how many types are equal, refused, wrong.
