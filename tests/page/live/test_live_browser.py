@@ -146,7 +146,7 @@ def test_stop_in_a_single_thread_while_a_step_runs(reader, tmp_path):
         r.page.select_option("#live-part", "wasm")
         r.page.click("#live-start")
         r.page.wait_for_selector("#live > .live-table tbody tr td", timeout=30_000)
-        r.page.wait_for_function("document.querySelectorAll('#live-stop:not([hidden])').length")
+        r.page.wait_for_selector("#live-stop:not([hidden])", state="attached")
         r.page.click("#live-stop")
         r.page.wait_for_selector("#live-start:enabled", timeout=5000)
         assert r.status().startswith("Stopped")
@@ -158,12 +158,12 @@ def test_language_can_change_while_it_measures(reader):
         r.page.select_option("#live-part", "wasm")
         r.page.click("#live-start")
         r.page.click("[data-lang=zh]")
-        r.page.wait_for_function("document.documentElement.lang === 'zh'")
+        r.page.wait_for_selector("html[lang=zh]", state="attached")
         r.page.wait_for_selector("#live-start:enabled", timeout=60_000)
         assert len(r.rows(1)) == 4
         assert "4 个点" in r.status()
         r.page.click("[data-lang=en]")
-        r.page.wait_for_function("document.documentElement.lang === 'en'")
+        r.page.wait_for_selector("html[lang=en]", state="attached")
         assert len(r.rows(1)) == 4 and "4 points" in r.status()
         # the chart keeps its points, too
         assert r.page.inner_text("#live h2") == "This browser"
