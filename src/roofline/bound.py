@@ -243,8 +243,10 @@ class Case:
             return batch * slope - read(batch) / bandwidth
 
         slope = arithmetic - traffic / bandwidth
-        crossing = _times(_first(net, slope), unit)
-        outweighs = _first(lambda batch: batch * traffic - read(batch), traffic)
+        # Once all experts are read, both are straight lines: the end of the search.
+        most = fixed + sum(c * q.experts for c, q in experts)
+        crossing = _times(_first(net, slope, most / bandwidth), unit)
+        outweighs = _first(lambda batch: batch * traffic - read(batch), traffic, most)
         reason = None
         if crossing is None:
             reason = "state" if state > traffic - state else "kv"
@@ -300,21 +302,20 @@ def _touched(q: Quantity, tokens: float) -> float:
     return q.experts * float(1.0 - (1.0 - q.active / q.experts) ** tokens)
 
 
-def _first(net: Callable[[float], float], slope: float) -> int | None:
+def _first(net: Callable[[float], float], slope: float, most: float) -> int | None:
     """The first whole batch from 1 at which ``net`` is not negative, ``None`` if never.
 
-    ``net`` is a constant, less something that saturates, plus ``slope`` times the batch, and
-    negative at 0; so it crosses zero at most once.
+    ``net`` is ``slope`` times the batch, less something that grows to ``most`` at the most; it
+    is negative at 0 and crosses zero at most once, at ``most / slope`` at the latest.
     """
     if net(1) >= 0:
         return 1
-    if slope <= 0:
+    if slope <= 0 or most / slope > LARGEST_BATCH:
         return None
-    low, high = 1, 2
-    while net(high) < 0:
-        low, high = high, high * 2
-        if high > LARGEST_BATCH:
-            return None
+    high = math.ceil(most / slope)
+    if net(high - 1) < 0:  # the usual case: nothing saturates, or it has
+        return high if net(high) >= 0 else high + 1
+    low, high = 1, high - 1
     while high - low > 1:
         middle = (low + high) // 2
         if net(middle) < 0:

@@ -20,9 +20,28 @@ def key(name: str) -> str:
 
 def read(path: str) -> dict[str, Any]:
     """A catalogue file of the package."""
-    with open(os.path.join(os.path.dirname(__file__), path), encoding="utf-8") as file:
-        data: dict[str, Any] = json.load(file)
+    data: dict[str, Any] = json.loads(text_of(path))
     return data
+
+
+def pick(text: str, name: str) -> dict[str, Any] | None:
+    """The entry of a catalogue's text whose id or alias is spelled just so, without parsing the
+    others; ``None`` if there is none."""
+    at = text.find(f'"{name}"')
+    while at >= 0:
+        start = text.rfind("{", 0, text.rfind('"id": "', 0, at + 1) + 1)
+        if start >= 0:
+            entry: dict[str, Any] = json.JSONDecoder().raw_decode(text, start)[0]
+            if name == entry.get("id") or name in entry.get("aliases", ()):
+                return entry
+        at = text.find(f'"{name}"', at + 1)
+    return None
+
+
+def text_of(path: str) -> str:
+    """A catalogue file of the package, as text."""
+    with open(os.path.join(os.path.dirname(__file__), path), encoding="utf-8") as file:
+        return file.read()
 
 
 def find(name: str, entries: Iterable[dict[str, Any]], what: str) -> dict[str, Any]:

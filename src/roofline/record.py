@@ -46,7 +46,7 @@ def record(cls: type[T]) -> type[T]:
     made.__init__ = _init(cls, fields)
     made.__setattr__ = made.__delattr__ = _frozen
     made.__eq__, made.__hash__, made.__repr__ = _eq, _hash, _repr
-    compared = [n for n, default in fields.items() if not _hidden(default)]
+    compared = made._compared = [n for n, default in fields.items() if not _hidden(default)]
     made._key = attrgetter(*compared) if compared else _nothing
     return cls
 
@@ -59,8 +59,10 @@ def replace(of: T, **changes: Any) -> T:
         from dataclasses import replace as copied
 
         return copied(of, **changes)  # type: ignore[type-var]
-    kept = {n: getattr(of, n) for n, default in fields.items() if not _hidden(default)}
-    return type(of)(**{**kept, **changes})
+    values = of.__dict__
+    kept = {n: values[n] for n in type(of)._compared}  # type: ignore[attr-defined]
+    kept.update(changes)
+    return type(of)(**kept)
 
 
 _NONE = _Missing()

@@ -157,3 +157,18 @@ def test_ten_thousand_mutated_machines_never_a_traceback():
 def test_anything_at_all_is_refused_politely(data):
     with pytest.raises(RooflineError):
         from_data(data, "f")
+
+
+def test_an_entry_picked_from_the_text_is_the_one_that_is_found():
+    from roofline import catalogue
+    from roofline.model.load import entries as models
+
+    for path, known in (("model/catalogue.json", models()),):
+        text = catalogue.text_of(path)
+        for entry in known:
+            for name in (entry["id"], *entry.get("aliases", ())):
+                assert catalogue.pick(text, name) == entry, name
+    for entry in entries():
+        for name in (entry["id"], *entry.get("aliases", ())):
+            assert load_machine(name).id == entry["id"]
+    assert catalogue.pick('{"models": []}', "nothing") is None

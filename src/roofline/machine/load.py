@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from typing import Any
@@ -66,18 +67,13 @@ def entries() -> list[dict[str, Any]]:
 
 
 def _named(name: str) -> dict[str, Any] | None:
-    # The usual case, an id or alias as it is spelled: only its vendor's file is parsed.
+    # The usual case, an id or alias as it is spelled: only its own entry is parsed.
     for vendor in VENDORS:
-        path = os.path.join(_FOLDER, f"{vendor}.json")
-        if not os.path.isfile(path):
-            continue
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        if f'"{name}"' in text:
-            data = parse_json(text, path)
-            for m in data["machines"]:
-                if name == m["id"] or name in m.get("aliases", ()):
-                    return {**m, "sources": data["sources"]}
+        if os.path.isfile(os.path.join(_FOLDER, f"{vendor}.json")):
+            text = catalogue.text_of(f"machine/catalogue/{vendor}.json")
+            if entry := catalogue.pick(text, name):
+                start = text.index("{", text.index('"sources":'))
+                return {**entry, "sources": json.JSONDecoder().raw_decode(text, start)[0]}
     return None
 
 

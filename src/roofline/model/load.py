@@ -38,7 +38,8 @@ def load(name: str) -> Model:
     if os.sep in name and os.path.exists(name):
         return from_path(name)
     try:
-        return from_entry(catalogue.find(name, entries(), "model"))
+        entry = catalogue.pick(catalogue.text_of("model/catalogue.json"), name)
+        return from_entry(entry or catalogue.find(name, entries(), "model"))
     except NotFound as error:
         return _elsewhere(name, error)
 
