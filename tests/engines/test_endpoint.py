@@ -33,7 +33,7 @@ def test_the_time_between_tokens_of_requests_that_all_generate() -> None:
     with FakeServer(lambda request: Script(tokens=40, gap=0.005)) as server:
         outcome = endpoint(server, output=40).measure(Job("decode", 4, 128), 0.1)
     assert outcome.basis == "token"
-    assert 0.005 <= outcome.seconds.median < 0.02
+    assert 0.0045 <= outcome.seconds.median < 0.1  # the gap, less the clock of one window
     assert outcome.parts[0].groups[0].batch == 4
     assert outcome.settings["tokens_counted_by"] == "usage"
     assert outcome.settings["prompt_tokens"] == 40
