@@ -14,10 +14,13 @@ import pytest
 
 from roofline.cli import main
 from roofline.errors import InputError, NotFound
-from roofline.predict.evaluate import kernels, runs
 from roofline.predict.evaluate.data import Rule, read, sort_out
+from roofline.predict.evaluate.fixed import fixed
+from roofline.predict.evaluate.llamacpp import llamacpp
+from roofline.predict.evaluate.products import gemm
 from roofline.predict.evaluate.run import nearest, shipped
 from roofline.predict.evaluate.score import score
+from roofline.predict.evaluate.served import served
 from roofline.predict.fit import median_error
 
 REAL = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "validation")
@@ -56,7 +59,7 @@ def gemm_rows(noise: float = 0.02) -> list[dict[str, object]]:
 
 def test_a_fit_on_known_products_finds_them_on_an_unseen_machine(tmp_path: Path) -> None:
     write(tmp_path, "gemm", gemm_rows(), packed=True)
-    (suite,) = kernels.gemm(str(tmp_path))
+    (suite,) = gemm(str(tmp_path))
     assert suite.scored.sum() > 50
     found = score(suite)
     assert found.error("fitted") < 0.04 and found.error("machine") < 0.08  # type: ignore[operator]
@@ -135,7 +138,7 @@ def test_what_is_shipped_are_numbers_for_each_suite() -> None:
 @real
 def test_matrix_products_are_predicted_as_the_report_says() -> None:
     errors = {}
-    for suite in kernels.gemm(REAL):
+    for suite in gemm(REAL):
         held = nearest(suite.name, shipped())
         assert held is not None
         errors[suite.name] = score(suite, held, fit=False).error("shipped")
@@ -145,7 +148,7 @@ def test_matrix_products_are_predicted_as_the_report_says() -> None:
 
 @real
 def test_fixed_batches_on_an_unseen_gpu() -> None:
-    (suite,) = (s for s in runs.fixed(REAL) if s.name == "fixed batch vLLM nvidia")
+    (suite,) = (s for s in fixed(REAL) if s.name == "fixed batch vLLM nvidia")
     own = np.array([r["machine"] == "a100-40gb-sxm" for r in suite.rows])
     c = suite.coefficients((~own & suite.scored).astype(float))
     kept = own & suite.scored
@@ -155,7 +158,7 @@ def test_fixed_batches_on_an_unseen_gpu() -> None:
 
 @real
 def test_no_scored_run_beats_the_roof_but_what_is_explained() -> None:
-    for suite in [*runs.fixed(REAL), *runs.served(REAL), *runs.llamacpp(REAL)]:
+    for suite in [*fixed(REAL), *served(REAL), *llamacpp(REAL)]:
         fast = (suite.measured * 1.01 < suite.bound) & suite.scored
         assert fast.sum() <= 1, [suite.rows[i] for i in np.flatnonzero(fast)[:3]]
 
@@ -163,7 +166,7 @@ def test_no_scored_run_beats_the_roof_but_what_is_explained() -> None:
 @real
 def test_served_models_without_a_precision_are_bf16() -> None:
     """The evidence behind the rule: under fp8 they would read at half of everyone's bandwidth."""
-    (suite,) = (s for s in runs.served(REAL) if s.name == "served TPOT trtllm")
+    (suite,) = (s for s in served(REAL) if s.name == "served TPOT trtllm")
     own = np.array([r["model"].endswith("8B-Instruct") for r in suite.rows])
     assert own.sum() > 100
     c = suite.coefficients(own.astype(float))

@@ -18,7 +18,15 @@ from typing import Any
 
 from ..interval import quantiles
 from ..profile import FOLDER, SCHEMA, from_data
-from . import kernels, runs
+from .attention import attention, context
+from .cases import model
+from .experts import experts
+from .fixed import fixed
+from .llamacpp import START, llamacpp
+from .messages import messages
+from .priors import BASE
+from .products import gemm
+from .served import served
 from .suite import Suite
 
 DATE = "2026-11-29"
@@ -115,7 +123,7 @@ def coefficients(
     end = f"@{label}" if label else ""
     held = {n + end: v for n, v in plain.items()}
     for name in suite.fixed:
-        if label and name not in plain and suite.fixed[name] != runs.BASE.get(name):
+        if label and name not in plain and suite.fixed[name] != BASE.get(name):
             held[name + end] = suite.fixed[name]
     return {n: {"value": _short(v), "source": source} for n, v in held.items() if n not in skip}
 
@@ -131,9 +139,9 @@ def fitted(suites: Iterable[Suite]) -> dict[str, Any]:
             if kept:
                 found["machines"].add(row["machine"])
                 found["precisions"].add(str(row["precision"]))
-                model = runs.model(row["model"])
-                if model is not None:
-                    found["models"].add(model.name)
+                known = model(row["model"])
+                if known is not None:
+                    found["models"].add(known.name)
                 batches.append(int(row["batch"]))
     return {
         **{k: sorted(v) for k, v in found.items()},
@@ -172,11 +180,11 @@ def profile(
 
 def build(folder: str) -> dict[str, Any]:
     """Every profile, by name."""
-    every = runs.served(folder)
-    served = {s.name.rsplit(" ", 1)[-1]: s for s in every if "TPOT" in s.name}
+    every = served(folder)
+    tokens = {s.name.rsplit(" ", 1)[-1]: s for s in every if "TPOT" in s.name}
     first = {s.name.rsplit(" ", 1)[-1]: s for s in every if "TTFT" in s.name}
-    fixed = {s.name.removeprefix("fixed batch "): s for s in runs.fixed(folder)}
-    llama = {s.name.removeprefix("llama.cpp decode "): s for s in runs.llamacpp(folder)}
+    batches = {s.name.removeprefix("fixed batch "): s for s in fixed(folder)}
+    llama = {s.name.removeprefix("llama.cpp decode "): s for s in llamacpp(folder)}
     found: dict[str, Any] = {
         "base": {
             **profile(
@@ -187,8 +195,8 @@ def build(folder: str) -> dict[str, Any]:
     }
     titles = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang"}
     versions = {"vllm": "0.11-0.19", "trtllm": "1.0-1.3", "sglang": "0.5.9-0.5.10"}
-    other = _vendors(fixed)
-    for engine, suite in served.items():
+    other = _vendors(batches)
+    for engine, suite in tokens.items():
         held = coefficients(suite, "served") | coefficients(first[engine], "served")
         if engine == "vllm":
             held |= other  # AMD and Intel: fixed batches of 2024, the only public data
@@ -206,7 +214,7 @@ def build(folder: str) -> dict[str, Any]:
         ("vllm-2024", "vllm", "vLLM nvidia"),
         ("trtllm-2024", "trtllm", "TensorRT-LLM nvidia"),
     ):
-        suite = fixed[key]
+        suite = batches[key]
         held = coefficients(suite, "fixed")
         if engine == "vllm":
             held |= other
@@ -235,14 +243,14 @@ ASSUMED = ("state", "layer", "step", "interleave", "burst", "request")
 def _base() -> dict[str, Any]:
     return {
         n: {"value": v, "source": "assumed" if n.startswith(ASSUMED) else "kernels"}
-        for n, v in runs.BASE.items()
+        for n, v in BASE.items()
     }
 
 
-def _vendors(fixed: Mapping[str, Suite]) -> dict[str, Any]:
+def _vendors(batches: Mapping[str, Suite]) -> dict[str, Any]:
     held: dict[str, Any] = {}
     for vendor in ("amd", "intel"):
-        suite = fixed.get(f"vLLM {vendor}")
+        suite = batches.get(f"vLLM {vendor}")
         if suite is not None:
             held |= coefficients(suite, "fixed", vendor)
     return held
@@ -250,7 +258,7 @@ def _vendors(fixed: Mapping[str, Suite]) -> dict[str, Any]:
 
 def _llamacpp(llama: Mapping[str, Suite]) -> dict[str, Any]:
     held: dict[str, Any] = {
-        n: {"value": v, "source": "llamacpp"} for n, v in runs.LLAMACPP.items() if v != runs.BASE[n]
+        n: {"value": v, "source": "llamacpp"} for n, v in START.items() if v != BASE[n]
     }
     labels = {"Metal": "apple", "CUDA gddr": "nvidia-gddr", "CUDA hbm": "nvidia-hbm"}
     for name, suite in llama.items():
@@ -279,8 +287,7 @@ def main(folder: str) -> None:
             file.write("\n")
         print(path)
     shipped = {}
-    for make in (kernels.gemm, kernels.attention, kernels.context, kernels.experts,
-                 kernels.messages, runs.fixed, runs.served, runs.llamacpp):  # fmt: skip
+    for make in (gemm, attention, context, experts, messages, fixed, served, llamacpp):  # fmt: skip
         for suite in make(folder):
             found = suite.coefficients(suite.scored.astype(float))
             shipped[suite.name] = {n: _short(v) for n, v in found.items() if n in suite.priors}

@@ -15,9 +15,10 @@ from ...parallel import Parallel
 from ...step import Step
 from ..fit import Prior
 from ..stack import Piece, Stack
-from . import kernels
-from .data import MACHINES, Row, read
-from .runs import BASE, bound, case, on, plan
+from .cases import bound, case, on, plan
+from .data import MACHINES, Row, column, read
+from .kernels import FREE, OVER, Kernels
+from .priors import BASE
 from .suite import Suite
 
 PRODUCTS = ("attn_pre_proj", "attn_post_proj", "mlp_up_proj", "mlp_down_proj")
@@ -60,32 +61,26 @@ def vidur(folder: str, shipped: Mapping[str, Mapping[str, float]]) -> list[Suite
                         "regime": product,
                     }
                 )
-    m, n, k = (kernels.column(rows, x) for x in "mnk")
-    flops, stored, moved = 2 * m * n * k, 2 * n * k, 2 * (m * k + m * n)
-    limit = kernels.roofs(rows, lambda row: "bf16", flops, stored + moved)
-    systems = np.array([r["system"] for r in rows])
-    pieces = []
-    for name in sorted(set(systems)):
-        at = np.flatnonzero(systems == name)
-        numbers = (flops[at], stored[at], moved[at], 0 * m[at])
-        pieces.append(kernels.piece(at, name, "linear", "bf16", numbers=numbers))
-    stack = Stack(pieces, len(rows))
+    m, n, k = (column(rows, x) for x in "mnk")
+    stored, moved = 2 * n * k, 2 * (m * k + m * n)
+    products = Kernels(rows, "linear", "bf16", 2 * m * n * k, stored, moved, 0 * m)
+    limit, stack = products.roof(stored + moved), products.stack()
     held = [c for name, c in shipped.items() if name.startswith("gemm bfloat16 ")]
 
     def predict(_: Mapping[str, float]) -> Any:
-        logs = [np.log(stack({**kernels.FREE, **c})) for c in held]
+        logs = [np.log(stack({**FREE, **c})) for c in held]
         return np.exp(np.mean(logs, axis=0))
 
     return [
         Suite(
             "vidur matrix products (never fitted)",
             rows,
-            kernels.column(rows, "t"),
+            column(rows, "t"),
             predict,
-            kernels.FREE,
+            FREE,
             {},
             limit,
-            scored=limit > 20e-6,
+            scored=limit > OVER,
         )
     ]
 

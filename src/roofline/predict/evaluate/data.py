@@ -120,3 +120,18 @@ def sort_out(rows: Iterable[Row], rules: Iterable[Rule]) -> tuple[list[Row], dic
         else:
             kept.append(row)
     return kept, {name: n for name, n in aside.items() if n}
+
+
+def by(rows: Iterable[Row], *keys: str) -> Iterable[tuple[tuple[Any, ...], list[Row]]]:
+    """Rows in groups that share the values of some columns: values, rows."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[k] for k in keys), []).append(row)
+    return found.items()
+
+
+def column(rows: Iterable[Row], name: str) -> Any:
+    """A column as an array."""
+    import numpy as np
+
+    return np.array([row[name] for row in rows], float)

@@ -8,21 +8,28 @@ from typing import Any
 
 from ... import catalogue
 from ...errors import NotFound
-from . import checks, kernels, runs
+from .attention import attention, context
+from .checks import splitwise, vidur
 from .data import present
+from .experts import experts
+from .fixed import fixed
+from .llamacpp import llamacpp
+from .messages import messages
+from .products import gemm
 from .score import Score, score
+from .served import served
 from .suite import Suite
 
 MAKERS: dict[str, tuple[str, Callable[[str], list[Suite]]]] = {
-    "gemm": ("gemm", kernels.gemm),
-    "attention": ("generation_attention", kernels.attention),
-    "context": ("context_attention", kernels.context),
-    "experts": ("moe", kernels.experts),
-    "messages": ("collectives", kernels.messages),
-    "fixed": ("llm_inference_bench", runs.fixed),
-    "served": ("served", runs.served),
-    "llamacpp": ("llamacpp", runs.llamacpp),
-    "splitwise": ("splitwise", checks.splitwise),
+    "gemm": ("gemm", gemm),
+    "attention": ("generation_attention", attention),
+    "context": ("context_attention", context),
+    "experts": ("moe", experts),
+    "messages": ("collectives", messages),
+    "fixed": ("llm_inference_bench", fixed),
+    "served": ("served", served),
+    "llamacpp": ("llamacpp", llamacpp),
+    "splitwise": ("splitwise", splitwise),
 }
 """Kinds of suites: the file that each reads, and what makes it."""
 
@@ -61,7 +68,7 @@ def suites(folder: str, kinds: tuple[str, ...] = KINDS) -> Iterator[Suite]:
         if kind == "vidur":
             if present(folder, "vidur_mlp_ops"):
                 some = True
-                yield from checks.vidur(folder, shipped())
+                yield from vidur(folder, shipped())
             continue
         file, make = MAKERS[kind]
         if present(folder, file):
