@@ -12,16 +12,20 @@ from . import options
 
 if TYPE_CHECKING:
     from ..predict.evaluate.score import Score
+    from ..words import Words
 
 
 def add(p: argparse.ArgumentParser) -> None:
     """The verb's options."""
     p.add_argument(
         "data",
-        metavar="FOLDER",
+        metavar="DATA",
+        nargs="?",
         help="a folder of measurements: gemm, generation_attention, context_attention, moe, "
         "collectives, llm_inference_bench, served, llamacpp, splitwise, vidur_mlp_ops "
-        "(.csv or .csv.gz, those that are there)",
+        "(.csv or .csv.gz, those that are there); by default those of the public package "
+        "aiconfigurator-core, downloaded with pip once (82 MB; 2 MB are kept) or from its .whl "
+        "given here (extra 'validate')",
     )
     p.add_argument(
         "--only",
@@ -42,7 +46,7 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print the tables."""
-    from ..predict.evaluate.run import KINDS, evaluate, to_json
+    from ..predict.evaluate.run import KINDS, evaluate, missing, to_json
 
     words = options.words(args)
     kinds = tuple(args.only.split(",")) if args.only else KINDS
@@ -50,24 +54,54 @@ def run(args: argparse.Namespace) -> int:
     if unknown:
         raise InputError(f"no kind '{unknown[0][:40]}' (known: {', '.join(KINDS)})")
 
+    folder = _folder(args.data, kinds, words)
+    seen = sys.stderr.isatty()
+
     def tell(name: str) -> None:
-        if sys.stderr.isatty():
+        if seen:
             print(f"\r\033[K{name} …", end="", file=sys.stderr, flush=True)
 
-    scores = evaluate(args.data, kinds, fit=not args.as_shipped, tell=tell)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    try:
+        scores = evaluate(folder, kinds, fit=not args.as_shipped, tell=tell)
+    finally:
+        if seen:
+            print("\r\033[K", end="", file=sys.stderr)
+    without = missing(folder, kinds)
     if args.rows:
         _write(args.rows, scores)
     if args.json:
         import json
 
-        print(json.dumps(to_json(scores), ensure_ascii=False, indent=2))
+        data = {**to_json(scores), "without_data": without}
+        print(json.dumps(data, ensure_ascii=False, indent=2))
         return 0
     from ..predict.evaluate import report
 
     print(report.markdown(scores, words) if args.markdown else report.text(scores, words))
+    if without:
+        told = [f"{kind} ({file})" for kind, file in without.items()]
+        print(words("validate.without", kinds=", ".join(told)))
     return 0
+
+
+def _folder(data: str | None, kinds: tuple[str, ...], words: Words) -> str:
+    """The folder to read: the one given, or the cache's, filled where it is empty."""
+    if data is not None and not data.endswith(".whl"):
+        return data
+    from ..predict.evaluate import package
+    from ..predict.evaluate.run import file_of
+    from ..predict.evaluate.unpack import FILES
+
+    if not any(file_of(kind) in FILES for kind in kinds):
+        raise InputError(
+            f"{', '.join(kinds)}: {package.NAME} has no such measurements; give a folder that has"
+        )
+
+    def tell(what: str) -> None:
+        told = {"name": f"{package.NAME} {package.VERSION}", "megabytes": package.MEGABYTES}
+        print(words(f"validate.{what}", **told), file=sys.stderr)
+
+    return package.fetch(tell, wheel=data)
 
 
 def _write(path: str, scores: list[Score]) -> None:

@@ -34,6 +34,7 @@ MAKERS: dict[str, tuple[str, Callable[[str], list[Suite]]]] = {
 """Kinds of suites: the file that each reads, and what makes it."""
 
 KINDS = (*MAKERS, "vidur")
+VIDUR = "vidur_mlp_ops"
 
 
 def shipped() -> Mapping[str, dict[str, float]]:
@@ -63,20 +64,22 @@ def suites(folder: str, kinds: tuple[str, ...] = KINDS) -> Iterator[Suite]:
     Raises:
         NotFound: it has none.
     """
-    some = False
-    for kind in kinds:
-        if kind == "vidur":
-            if present(folder, "vidur_mlp_ops"):
-                some = True
-                yield from vidur(folder, shipped())
-            continue
-        file, make = MAKERS[kind]
-        if present(folder, file):
-            some = True
-            yield from make(folder)
-    if not some:
-        names = ", ".join(sorted({f"{file}.csv[.gz]" for file, _ in MAKERS.values()}))
+    known = [kind for kind in kinds if present(folder, file_of(kind))]
+    if not known:
+        names = ", ".join(dict.fromkeys(f"{file_of(kind)}.csv[.gz]" for kind in kinds))
         raise NotFound(f"{folder}: no measurements there (looked for {names})")
+    for kind in known:
+        yield from vidur(folder, shipped()) if kind == "vidur" else MAKERS[kind][1](folder)
+
+
+def file_of(kind: str) -> str:
+    """The file that a kind of suites reads, without its ending."""
+    return VIDUR if kind == "vidur" else MAKERS[kind][0]
+
+
+def missing(folder: str, kinds: tuple[str, ...] = KINDS) -> dict[str, str]:
+    """Kinds that a folder has no data for, and the file that each would read."""
+    return {kind: file_of(kind) for kind in kinds if not present(folder, file_of(kind))}
 
 
 def evaluate(
