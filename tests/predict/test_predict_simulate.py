@@ -60,7 +60,7 @@ def test_every_request_finishes(
 ) -> None:
     load = {"concurrency": concurrency, "requests": 40, "budget": budget, "seed": seed}
     found = simulate(SMALL, between(1, prompt), between(1, output), **load)  # type: ignore[arg-type]
-    assert len(found.ttft) == 32  # four fifths of forty
+    assert len(found.ttft) == 40 - max(8, min(concurrency, 20))
     assert all(t > 0 for t in (*found.ttft, *found.tpot))
     assert simulate(SMALL, between(1, prompt), between(1, output), **load) == found  # type: ignore[arg-type]
 
@@ -69,7 +69,7 @@ def test_a_full_cache_puts_requests_back_and_loses_none() -> None:
     room = SMALL.places(2048)
     assert room is not None and room < 64
     found = simulate(SMALL, fixed(64), fixed(1500), concurrency=64, requests=128)
-    assert found.preempted > 0 and len(found.ttft) == 103
+    assert found.preempted > 0 and len(found.ttft) == 64
     assert found.running < 64
 
 

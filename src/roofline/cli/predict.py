@@ -42,6 +42,18 @@ def add(p: argparse.ArgumentParser) -> None:
         help="requests a second arriving at random, instead of --concurrency; lengths may be "
         "ranges, --prompt 500:2k --output 100:400 (simulated step by step)",
     )
+    g.add_argument(
+        "--max-batch",
+        metavar="N",
+        help="most sequences that the server runs at once (max_num_seqs; default: what the cache "
+        "holds)",
+    )
+    g.add_argument(
+        "--chunk",
+        metavar="N",
+        help="most tokens of a step, prompts in chunks (max_num_batched_tokens; default 8192 where "
+        "steps are simulated)",
+    )
     options.add_formats(p)
     options.add_parallel(p)
     o = p.add_argument_group("answer")
@@ -79,6 +91,7 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
     from ..predict import predict_request, predict_served, predict_simulated, predict_step
 
     if args.concurrency is None and args.output is None and args.rate is None:
+        _without_server(args)
         return predict_step(at, options.step(args))
     if args.phase != "decode" or args.past != "0":
         raise InputError("--phase and --past have no meaning with --output or --concurrency")
@@ -88,27 +101,44 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
         raise InputError("give either --concurrency or --rate")
     prompt = _length(args.prompt or "1024", "--prompt")
     output = _length(args.output or "256", "--output")
-    ranges = prompt[0] != prompt[1] or output[0] != output[1]
+    vary = prompt[0] != prompt[1] or output[0] != output[1]
+    places = args.max_batch and parse_count(args.max_batch, "--max-batch")
+    budget = args.chunk and parse_count(args.chunk, "--chunk")
+    if args.rate is None and args.concurrency is None:
+        if vary:
+            raise InputError("lengths that vary need --concurrency or --rate")
+        _without_server(args)
+        return predict_request(at, parse_count(args.batch, "--batch"), prompt[0], output[0])
     concurrency = args.concurrency and parse_count(args.concurrency, "--concurrency")
-    if args.rate is None and not ranges:
-        if concurrency is None:
-            batch = parse_count(args.batch, "--batch")
-            return predict_request(at, batch, prompt[0], output[0])
-        return predict_served(at, concurrency, prompt[0], output[0])
-    if args.rate is None and concurrency is None:
-        raise InputError("lengths that vary need --concurrency or --rate")
+    if concurrency and not vary and budget is None:
+        return predict_served(at, concurrency, prompt[0], output[0], places)
     from ..predict.simulate import between
 
-    asked: dict[str, Any] = {"prompt": sum(prompt) // 2, "output": sum(output) // 2}
-    load: dict[str, Any]
-    if args.rate is not None:
-        rate = _rate(args.rate)
-        asked |= {"rate": rate}
-        load = {"rate": rate}
+    asked: dict[str, Any]
+    load: dict[str, Any] = {"places": places}
+    if budget is not None:
+        load["budget"] = budget
+    if concurrency:
+        asked = {"concurrency": concurrency}
+        load |= {**asked, "requests": max(256, 4 * concurrency)}
     else:
-        asked |= {"concurrency": concurrency}
-        load = {"concurrency": concurrency, "requests": max(256, 4 * concurrency)}
+        asked = {"rate": _rate(args.rate)}
+        load |= asked
+    asked |= {"prompt": _told(prompt), "output": _told(output)}
     return predict_simulated(at, between(*prompt), between(*output), asked, **load)
+
+
+def _without_server(args: argparse.Namespace) -> None:
+    for name in ("max_batch", "chunk"):
+        if getattr(args, name) is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is of a server: give --concurrency or --rate"
+            )
+
+
+def _told(length: tuple[int, int]) -> int | str:
+    least, most = length
+    return least if least == most else f"{least}-{most}"
 
 
 def _length(text: str, what: str) -> tuple[int, int]:

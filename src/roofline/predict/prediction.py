@@ -12,7 +12,7 @@ from .predictor import Predictor
 from .request import Request, request
 from .serve import Served, steady
 from .similar import Likeness, interval, likeness
-from .simulate import Length, Simulated, simulate
+from .simulate import Length, Simulated, most, simulate
 from .steptime import Parts
 
 SCHEMA = "roofline.predict/1"
@@ -33,6 +33,7 @@ class Prediction:
         like: how alike the case is to what was fitted.
         running: sequences that run at once; ``None`` for a step.
         waiting: seconds of ``ttft`` that are queueing; ``None`` for a step.
+        most: requests a second that are served at most, where they arrive at a rate.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Prediction:
     like: Likeness
     running: float | None = None
     waiting: float | None = None
+    most: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The answer as data, SI base units."""
@@ -61,7 +63,7 @@ class Prediction:
             },
             "layout": {n: getattr(case.parallel, n) for n in ("tp", "pp", "ep", "dp")},
             "asked": self.asked,
-            "times": {name: t.to_json() for name, t in self.times.items()},
+            "times": {name: _finite(t.to_json()) for name, t in self.times.items()},
             "tokens_per_s": self.tokens_per_s.to_json(),
             "bound_s": self.roof_s,
             "of_bound": self.roof_s / self.parts.total,
@@ -69,6 +71,7 @@ class Prediction:
             "likeness": self.like.to_json(),
             "running": self.running,
             "waiting_s": self.waiting,
+            "most_requests_per_s": self.most,
             "coefficients": [
                 {"name": n, "value": v, "from": o, "source": s} for n, v, o, s in p.origins()
             ],
@@ -152,35 +155,47 @@ def predict_served(
 
 
 def predict_simulated(
-    p: Predictor,
-    prompt: Length,
-    output: Length,
-    asked: dict[str, Any],
-    **load: Any,
+    p: Predictor, prompt: Length, output: Length, asked: dict[str, Any], **load: Any
 ) -> Prediction:
     """A served workload, simulated step by step: requests at a rate, or lengths that vary.
+
+    At a rate a slower engine runs more sequences at once, which slows it further, and its queue
+    grows faster than its steps: the interval comes from simulating the engine as slow, and as
+    fast, as the interval of a step allows. An end beyond which there is no steady state is
+    infinite.
 
     Args:
         prompt, output: lengths of a request.
         asked: what was asked, for the answer.
-        load: ``concurrency`` or ``rate``, ``requests``, ``budget``, ``seed``.
+        load: ``concurrency`` or ``rate``, ``requests``, ``budget``, ``places``, ``seed``.
+
+    Raises:
+        InputError: a request that does not fit, or more requests a second than are served.
     """
+    limit = None
+    if "rate" in load:
+        same = {n: v for n, v in load.items() if n in ("budget", "places", "seed")}
+        limit = most(p, prompt, output, **same)
+        load = {**load, "limit": limit}
     found: Simulated = simulate(p, prompt, output, **load)
     running = max(1, round(found.running))
     like = likeness(p, running)
-    mean_prompt, mean_output = asked["prompt"], asked["output"]
+    mean_prompt, mean_output = int(prompt.mean), int(output.mean)
     step = Step.decode(running, mean_prompt + mean_output // 2)
     bound, least = p.roof(step), p.roof(Step.prefill(1, mean_prompt))
-    tpot = interval(p, like, _mean(found.tpot), bound)
-    times = {
-        "ttft": interval(p, like, _mean(found.ttft), least, first=True),
-        "ttft_p90": interval(p, like, _high(found.ttft), least, first=True),
-        "tpot": tpot,
-        "tpot_p90": interval(p, like, _high(found.tpot), bound),
-    }
+    times = {}
+    for name in ("ttft", "tpot"):
+        for tail, of in (("", _mean), ("_p90", _high)):
+            first = name == "ttft"
+            value = of(getattr(found, name))
+            times[name + tail] = interval(p, like, value, least if first else bound, first=first)
+    tpot = times["tpot"]
     speed = tpot.inverse(found.tokens_per_s * tpot.value)
-    if "rate" in asked:  # arrivals set the speed, not the engine
-        speed = Interval(speed.value, speed.value, speed.value)
+    if limit is not None:  # arrivals set the speed, not the engine
+        arriving = load["rate"] * output.mean
+        speed = Interval(arriving, arriving, arriving)
+        ends = [x / tpot.value for x in (tpot.low, tpot.high)]
+        times = _stretched(times, [_paced(p, prompt, output, x, **load) for x in ends])
     return Prediction(
         "served",
         p,
@@ -192,7 +207,31 @@ def predict_simulated(
         like,
         found.running,
         max(0.0, _mean(found.ttft) - float(p.prefill(1, mean_prompt).total)),
+        limit,
     )
+
+
+def _paced(
+    p: Predictor, prompt: Length, output: Length, pace: float, **load: Any
+) -> Simulated | None:
+    """The load on an engine of another pace, ``None`` where that has no steady state."""
+    if load["rate"] * pace >= load["limit"]:
+        return None
+    return simulate(p, prompt, output, pace=pace, **load)
+
+
+def _stretched(times: dict[str, Interval], ends: list[Simulated | None]) -> dict[str, Interval]:
+    """Intervals that reach what the fast and the slow engine came to."""
+    found = {}
+    for name, t in times.items():
+        kind, of = name.removesuffix("_p90"), _high if name.endswith("_p90") else _mean
+        low, high = (float("inf") if end is None else of(getattr(end, kind)) for end in ends)
+        found[name] = Interval(t.value, min(t.low, low), max(t.high, high), t.level)
+    return found
+
+
+def _finite(entry: dict[str, float]) -> dict[str, float | None]:
+    return {n: None if v == float("inf") else v for n, v in entry.items()}
 
 
 def _mean(values: tuple[float, ...]) -> float:

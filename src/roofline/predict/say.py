@@ -52,12 +52,16 @@ def _group(batch: int, new: int, past: int) -> Step:
 
 
 def time(t: Interval, words: Words) -> str:
-    """A time with its interval: ``7.5 ms (6.1 to 9.2)``."""
+    """A time with its interval: ``7.5 ms (6.1 to 9.2)``; the slow end may have no end."""
+    if t.high == float("inf"):
+        return words("predict.time.open", time=seconds(t.value), low=seconds(t.low))
     return words("predict.time", time=seconds(t.value), low=seconds(t.low), high=seconds(t.high))
 
 
 def speed(t: Interval, words: Words) -> str:
-    """A speed with its interval."""
+    """A speed with its interval, unless arrivals set it."""
+    if t.low == t.high:
+        return words("predict.speed.set", speed=digits(t.value))
     return words("predict.speed", speed=digits(t.value), low=digits(t.low), high=digits(t.high))
 
 
@@ -93,7 +97,7 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
 def _running(p: Prediction, words: Words) -> str:
     running, asked = p.running or 0.0, p.asked.get("concurrency")
     if asked is None:
-        return words("predict.running.rate", running=digits(running))
+        return words("predict.running.rate", running=digits(running), most=digits(p.most or 0.0))
     if running >= asked - 0.5:
         return words("predict.running.all", running=digits(running))
     return words("predict.running.some", running=digits(running), wait=seconds(p.waiting or 0.0))

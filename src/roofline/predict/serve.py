@@ -10,6 +10,8 @@ on a decode step and shares its weights, so what it adds is t(mixed) - t(decode)
          + queueing for a place, (C-B)/B of a request's time
     throughput = B / TPOT
 
+A request alone (B = 1) meets no step of others: its TTFT is the front end and its own prefill.
+
 ``interleave`` is the share of a prefill which running sequences really wait for. Requests of
 like lengths end, and so start, in bursts: ``burst`` is the share of the others whose prompts are
 ahead of a new one, from 0 where they are spread evenly to ½ where all start at once.
@@ -70,7 +72,9 @@ def steady(p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any 
     queue = (concurrency - batch) / batch * (output * tpot + mixed.total)
     c = p.resolved.values
     ahead = c["burst"] * (batch - replicas) / replicas * extra
-    ttft = c["request.floor"] + mixed.total + 0.5 * decode.total + ahead + queue
+    alone = p.step(Step.prefill(replicas, prompt)).total
+    met = _where(batch > replicas, mixed.total + 0.5 * decode.total, alone)
+    ttft = c["request.floor"] + met + ahead + queue
     return Served(batch, tpot, ttft, decode, prefills, queue)
 
 
@@ -80,3 +84,11 @@ def _least(a: Any, b: Any) -> Any:
 
         return np.minimum(a, b)
     return min(a, b)
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Any:
+    if hasattr(condition, "astype"):
+        import numpy as np
+
+        return np.where(condition, yes, no)
+    return yes if condition else no

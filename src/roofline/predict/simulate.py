@@ -6,13 +6,16 @@ prompt. A step decodes one token of every running sequence and, within a budget 
 of the oldest prompts. When the cache is full the youngest sequence is put back and later computes
 its tokens again. Each step takes what :class:`Predictor` says. Times are of the model: no
 measurement enters but the profile's coefficients.
+
+Requests keep coming until the last one that counts has finished, so that the first and the last
+meet the same load. At a rate there is a steady state only below what the engine serves when
+requests never run out (:func:`most`); a rate beyond is refused.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..errors import InputError
@@ -23,19 +26,54 @@ BUDGET = 8192
 """Tokens of a step, running sequences included: engines' usual default."""
 
 MOST_STEPS = 400_000
-"""A workload that needs more does not end: it is not stable, or far too long."""
+"""A workload that needs more is far too long."""
 
-Length = Callable[[random.Random], int]
+MOST_REQUESTS = 4096
+"""Counted near the most that is served: there times depend on luck, and the answer says so."""
+
+NEAR = 16
+"""Tokens within which contexts take alike: a step of so many sequences is priced once."""
+
+MOST_BATCH = 2048
+"""Sequences at once with which the most that an engine serves is found, if the cache has room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Tokens of a request, evenly from ``least`` to ``most``."""
+
+    least: int
+    most: int
+
+    def __call__(self, rng: random.Random) -> int:
+        """The next request's."""
+        return self.least if self.least == self.most else rng.randint(self.least, self.most)
+
+    @property
+    def mean(self) -> float:
+        """Tokens on average."""
+        return (self.least + self.most) / 2
+
+
+def fixed(tokens: int) -> Length:
+    """Always so many tokens."""
+    return Length(tokens, tokens)
+
+
+def between(least: int, most: int) -> Length:
+    """Evenly from least to most."""
+    return Length(least, most)
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
+    number: int
     arrived: float
     prompt: int
     output: int
     done: int = 0  # output tokens
     cached: int = 0
-    first: float | None = None
+    first: float = 0.0
     finished: float | None = None
     owed: int = field(default=0)  # prompt tokens, and after a preemption its own, to compute
 
@@ -49,7 +87,7 @@ class Simulated:
     """What a simulated workload came to. Seconds.
 
     Attributes:
-        ttft, tpot: of each request that counts (the first fifth warms up).
+        ttft, tpot: of each request that counts (a fifth or more warms up).
         requests_per_s, tokens_per_s: finished requests and output tokens a second.
         running, waiting: means over time.
         preempted: requests put back because the cache was full.
@@ -64,16 +102,6 @@ class Simulated:
     preempted: int
 
 
-def fixed(tokens: int) -> Length:
-    """Always so many tokens."""
-    return lambda rng: tokens
-
-
-def between(least: int, most: int) -> Length:
-    """Evenly from least to most."""
-    return lambda rng: rng.randint(least, most)
-
-
 def simulate(
     p: Predictor,
     prompt: Length,
@@ -83,6 +111,9 @@ def simulate(
     rate: float | None = None,
     requests: int = 256,
     budget: int = BUDGET,
+    places: int | None = None,
+    pace: float = 1.0,
+    limit: float | None = None,
     seed: int = 1,
 ) -> Simulated:
     """Run a workload on one replica's engine.
@@ -91,8 +122,11 @@ def simulate(
         prompt, output: lengths of a request, drawn for each.
         concurrency: requests that clients keep in flight; or
         rate: requests a second, arriving at random (Poisson).
-        requests: how many in all.
+        requests: how many count, with those that warm up; at a rate, at least.
         budget: tokens of a step.
+        places: the most sequences that run at once, beside what the cache holds.
+        pace: times the seconds of every step, for an engine that is slower than predicted.
+        limit: what :func:`most` found for this load, if it is known.
         seed: of the lengths and arrivals.
 
     Raises:
@@ -101,25 +135,44 @@ def simulate(
     """
     if (concurrency is None) == (rate is None):
         raise InputError("give either a concurrency or a rate of requests")
-    rng = random.Random(seed)
-    lengths = [(max(1, prompt(rng)), max(1, output(rng))) for _ in range(requests)]
-    room = _room(p, max(a + b for a, b in lengths))
-    engine = _Engine(p, room, budget)
-    now = 0.0
-    arrivals: deque[_Request] = deque()
-    for i, (a, b) in enumerate(lengths):
-        if rate is not None:
-            now += rng.expovariate(rate)
-        arrivals.append(_Request(now if rate is not None else 0.0, a, b, owed=a))
-        if rate is None and i < (concurrency or 0):
-            engine.waiting.append(arrivals.popleft())
-    found = engine.run(arrivals, closed=rate is None)
-    if rate is not None and found.requests_per_s < 0.8 * rate and found.waiting > 1:
+    load = _Load(prompt, output, rate, random.Random(seed))
+    engine = _Engine(p, _room(p, prompt.most + output.most), budget, places, pace)
+    if rate is None:
+        clients = concurrency or 1
+        warm = max(requests // 5, min(clients, requests // 2))  # past the first rush
+        return engine.run(load, warm, requests, clients)
+    limit = (limit or most(p, prompt, output, budget=budget, places=places)) / pace
+    if rate >= limit:
         raise InputError(
-            f"{rate:g} requests a second are more than this engine serves: about "
-            f"{found.requests_per_s:.3g} a second is the most, beyond it the queue has no end"
+            f"{rate:g} requests a second are more than this engine serves: about {limit:.3g} a "
+            "second is the most, beyond it the queue has no end"
         )
-    return found
+    # Near the limit the queue forgets slowly, as 1 / (1 - load)²: count more requests there.
+    alone = pace * float(p.prefill(1, int(prompt.mean)).total)
+    alone += pace * output.mean * float(p.decode(1, int(prompt.mean), int(output.mean)).total)
+    enough = 20 * rate * alone / (1 - rate / limit) ** 2
+    requests = max(requests, min(int(enough), MOST_REQUESTS))
+    return engine.run(load, requests // 5, requests)
+
+
+def most(
+    p: Predictor,
+    prompt: Length,
+    output: Length,
+    *,
+    budget: int = BUDGET,
+    places: int | None = None,
+    seed: int = 1,
+) -> float:
+    """Requests a second that the engine serves when they never run out."""
+    room = _room(p, prompt.most + output.most)
+    held = int(min(MOST_BATCH, room / (prompt.mean + output.mean) + 1))
+    batch = held if places is None else min(held, places)
+    load = _Load(prompt, output, None, random.Random(seed))
+    engine = _Engine(p, room, budget, places, 1.0)
+    waiting = batch + batch // 8 + 1
+    load.part_done = waiting  # as if they had been running: not all end, and start, together
+    return engine.run(load, waiting, waiting + 2 * batch, waiting).requests_per_s
 
 
 def _room(p: Predictor, longest: int) -> float:
@@ -135,33 +188,67 @@ def _room(p: Predictor, longest: int) -> float:
     return float(places) * longest
 
 
+class _Load:
+    """Requests without end, at random times of a rate or whenever asked for."""
+
+    def __init__(
+        self, prompt: Length, output: Length, rate: float | None, rng: random.Random
+    ) -> None:
+        self.prompt, self.output, self.rate, self.rng = prompt, output, rate, rng
+        self.count = self.part_done = 0
+        self.next_at = rng.expovariate(rate) if rate else float("inf")
+
+    def take(self, now: float) -> _Request:
+        prompt, output = max(1, self.prompt(self.rng)), max(1, self.output(self.rng))
+        if self.rate:
+            now, self.next_at = self.next_at, self.next_at + self.rng.expovariate(self.rate)
+        if self.count < self.part_done:
+            output = max(1, round(output * self.rng.random()))
+        self.count += 1
+        return _Request(self.count - 1, now, prompt, output, owed=prompt)
+
+
 class _Engine:
-    def __init__(self, p: Predictor, room: float, budget: int) -> None:
-        self.p, self.room, self.budget = p, room, budget
+    def __init__(
+        self, p: Predictor, room: float, budget: int, places: int | None, pace: float
+    ) -> None:
+        self.p, self.room, self.budget, self.pace = p, room, budget, pace
+        self.places = places or float("inf")
         self.waiting: deque[_Request] = deque()
         self.running: list[_Request] = []
         self.finished: list[_Request] = []
         self.now = 0.0
+        self.since = 0.0  # when the first request that counts arrived
         self.preempted = 0
+        self.priced: dict[tuple[int, int], float] = {}
         self.integral = [0.0, 0.0]
 
-    def run(self, arrivals: deque[_Request], *, closed: bool) -> Simulated:
+    def run(self, load: _Load, warm: int, requests: int, concurrency: int = 0) -> Simulated:
+        """Until the first ``requests`` have finished, of which ``warm`` do not count."""
+        self.waiting.extend(load.take(0.0) for _ in range(concurrency))
+        left = requests - warm
+        started = False
         for _ in range(MOST_STEPS):
-            while not closed and arrivals and arrivals[0].arrived <= self.now:
-                self.waiting.append(arrivals.popleft())
+            while load.next_at <= self.now:
+                self.waiting.append(load.take(self.now))
             if not self.waiting and not self.running:
-                if not arrivals:
-                    return self._summary()
-                self.now = max(self.now, arrivals[0].arrived)
+                self.now = load.next_at
                 continue
+            if not started and load.count > warm:
+                started, self.since = True, self.now
+                self.integral = [0.0, 0.0]
+                self.finished.clear()
             before = len(self.finished)
             self._step()
-            for _ in range(len(self.finished) - before if closed else 0):
-                if arrivals:
-                    follow = arrivals.popleft()
-                    follow.arrived = self.now
-                    self.waiting.append(follow)
-        raise InputError("more requests arrive than this engine can serve: lower the rate")
+            for r in self.finished[before:]:
+                left -= warm <= r.number < requests
+                if concurrency:
+                    self.waiting.append(load.take(self.now))
+            if started and not left:
+                return self._summary(warm, requests)
+        raise InputError(
+            "this workload takes too many steps to simulate: fewer or shorter requests"
+        )
 
     def _step(self) -> None:
         self._admit()
@@ -177,7 +264,7 @@ class _Engine:
                 size = min(r.owed, left)
                 chunks.append((r, size))
                 left -= size
-        taken = self._seconds(decoding, chunks)
+        taken = self.pace * self._seconds(decoding, chunks)
         self.integral[0] += taken * len(self.running)
         self.integral[1] += taken * len(self.waiting)
         self.now += taken
@@ -196,7 +283,7 @@ class _Engine:
 
     def _token(self, r: _Request) -> bool:
         r.done += 1
-        if r.first is None:
+        if r.done == 1:
             r.first = self.now
         if r.done < r.output:
             return False
@@ -208,7 +295,11 @@ class _Engine:
         if not self.waiting:
             return
         held = sum(r.cached + r.owed for r in self.running)
-        while self.waiting and held + self.waiting[0].context + 1 <= self.room:
+        while (
+            self.waiting
+            and held + self.waiting[0].context + 1 <= self.room
+            and len(self.running) < self.places
+        ):
             r = self.waiting.popleft()
             r.owed, r.cached = r.context, 0
             held += r.owed
@@ -223,29 +314,37 @@ class _Engine:
 
     def _seconds(self, decoding: list[_Request], chunks: list[tuple[_Request, int]]) -> float:
         groups = []
+        key = None
         if decoding:
             mean = round(sum(r.cached for r in decoding) / len(decoding))
+            if mean > NEAR * NEAR:
+                mean = round(mean / NEAR) * NEAR
             groups.append(Group(len(decoding), 1, mean))
+            if not chunks:
+                key = (len(decoding), mean)
+                if key in self.priced:
+                    return self.priced[key]
         groups += [Group(1, size, r.cached) for r, size in chunks]
         phase = "mixed" if len(groups) > 1 else "decode"
-        return float(self.p.step(Step(phase, tuple(groups))).total)
+        found = float(self.p.step(Step(phase, tuple(groups))).total)
+        if key:
+            self.priced[key] = found
+        return found
 
-    def _summary(self) -> Simulated:
-        counted = self.finished[len(self.finished) // 5 :]
+    def _summary(self, warm: int, requests: int) -> Simulated:
+        counted = sorted(
+            (r for r in self.finished if warm <= r.number < requests), key=lambda r: r.number
+        )
         floor = self.p.resolved.values["request.floor"]
-        start = self.finished[len(self.finished) // 5 - 1].finished if len(counted) > 1 else 0.0
-        span = max(self.now - (start or 0.0), 1e-12)
-        tokens = sum(r.output for r in counted)
+        span = max(self.now - self.since, 1e-12)
         return Simulated(
-            tuple(floor + (r.first or 0.0) - r.arrived for r in counted),
+            tuple(floor + r.first - r.arrived for r in counted),
             tuple(
-                ((r.finished or 0.0) - (r.first or 0.0)) / (r.output - 1)
-                for r in counted
-                if r.output > 1
+                ((r.finished or 0.0) - r.first) / (r.output - 1) for r in counted if r.output > 1
             ),
-            len(counted) / span,
-            tokens / span,
-            self.integral[0] / self.now,
-            self.integral[1] / self.now,
+            len(self.finished) / span,
+            sum(r.output for r in self.finished) / span,
+            self.integral[0] / span,
+            self.integral[1] / span,
             self.preempted,
         )
