@@ -12,6 +12,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..predict.calibrate import Calibration, Point
+    from ..words import Words
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -101,28 +102,56 @@ def _json(found: Calibration, path: str) -> dict[str, object]:
         "schema": "roofline.calibration/1",
         "file": path,
         "points": found.points,
-        "median_error_before": found.before,
-        "median_error_left_out": found.after,
+        "mean_error_before": found.before,
+        "mean_error_left_out": found.after,
+        "kept_public": not found.moved,
         "moved": {n: {"public": a, "own": b} for n, (a, b) in found.moved.items()},
+        "left_out": [
+            {"measured_s": c.point.seconds, "public_s": c.public, "left_out_s": c.left_out}
+            for c in found.checks
+        ],
     }
 
 
-def _text(found: Calibration, path: str, skipped: int, words: object) -> str:
+def _text(found: Calibration, path: str, skipped: int, words: Words) -> str:
     from .. import table
     from ..predict.say import number
     from ..units import percent
-    from ..words import Words
 
-    assert isinstance(words, Words)
-    key = "calibrate.done" if found.after is not None else "calibrate.few"
-    after = percent(found.after) if found.after is not None else ""
-    lines = [words(key, points=found.points, before=percent(found.before), after=after)]
+    lines = []
+    if found.before is None:
+        lines.append(words("calibrate.none"))
+    else:
+        key = "calibrate.done" if found.after is not None else "calibrate.few"
+        after = percent(found.after) if found.after is not None else ""
+        lines.append(words(key, points=found.points, before=percent(found.before), after=after))
     if skipped:
         lines.append(words("calibrate.skipped", count=skipped))
+    if found.checks:
+        lines += ["", _checks(found, words)]
     if found.moved:
         head = [words(f"calibrate.{k}") for k in ("name", "public", "own")]
         rows = [(n, number(n, a), number(n, b)) for n, (a, b) in sorted(found.moved.items())]
         lines += ["", table.render(head, rows)]
-    else:
-        lines.append(words("calibrate.same"))
+    elif found.points:
+        lines += ["", words("calibrate.same")]
     return "\n".join([*lines, "", words("calibrate.saved", path=path)])
+
+
+def _checks(found: Calibration, words: Words) -> str:
+    """Each point left out: measured, under the public profile, under a fit on the others."""
+    from .. import table
+    from ..answer import step_words
+    from ..units import percent, seconds
+
+    head = [words(f"calibrate.{k}") for k in ("point", "measured", "public", "left_out")]
+    rows = []
+    for c in found.checks:
+        step, _ = c.point.steps[0]
+        told = [
+            f"{seconds(t)} ({'+' if t >= c.point.seconds else '-'}"
+            f"{percent(abs(t / c.point.seconds - 1))})"
+            for t in (c.public, c.left_out)
+        ]
+        rows.append((step_words(step, words), seconds(c.point.seconds), *told))
+    return table.render(head, rows)

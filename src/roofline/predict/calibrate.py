@@ -4,6 +4,9 @@ Points are measured steps of one's own engine on one's own machine, from ``roofl
 ``roofline place``. The coefficients are drawn to the public profile's: with no points they
 are the public ones, with a few the costs that differ most (fixed costs, then how much of
 bandwidth and peak is reached) move to where the points are, and with many they are one's own.
+
+How strongly they are drawn is chosen by leaving each point out in turn; where the public profile
+predicts the points left out better than any fit on the others does, it stays as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from ..parallel import Parallel
 from ..points import Point as Measured
 from ..record import replace
 from ..step import Step
-from .fit import Prior, fit, median_error
+from .fit import Prior, fit
 from .interval import quantiles
 from .kernel import Plan
 from .predictor import NODES, Predictor
@@ -39,6 +42,9 @@ FREE = {
     "collective.floor": 0.7,
 }
 """Coefficients that move, and how far at ease (standard deviation of the logarithm)."""
+
+STRENGTHS = (0.3, 3.0)
+"""How many points' worth the draw to the public profile is; the better one is kept."""
 
 LIMITS = {"compute": (1e-4, 1.2), "bandwidth": (0.02, 1.0)}
 
@@ -72,23 +78,40 @@ def growing(step: Step, count: float) -> tuple[tuple[Step, float], ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """A point, and how it is predicted.
+
+    Attributes:
+        point: what was measured.
+        public: seconds under the public profile.
+        left_out: seconds under a fit on the other points.
+    """
+
+    point: Point
+    public: float
+    left_out: float
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """A personal profile, and how good it became.
 
     Attributes:
         profile: to save, and to predict with.
         points: used.
-        before: median error of the public profile on them.
-        after: median error with each point left out of the fit in turn, ``None`` for fewer
-            than three points.
+        before: mean error of the public profile on them, ``None`` without points.
+        after: mean error with each point left out of the fit in turn, ``None`` for fewer than
+            three points.
         moved: coefficients that changed by over 2 %: public value, own value.
+        checks: each point left out; none for fewer than three.
     """
 
     profile: Profile
     points: int
-    before: float
+    before: float | None
     after: float | None
     moved: Mapping[str, tuple[float, float]]
+    checks: tuple[Checked, ...] = ()
 
 
 def point(measured: Measured, case: Case, base: Profile) -> Point | None:
@@ -109,15 +132,17 @@ def point(measured: Measured, case: Case, base: Profile) -> Point | None:
 
 
 def calibrate(points: Sequence[Point], base: Profile, name: str = "mine") -> Calibration:
-    """The profile that fits the points, drawn to ``base``.
+    """The profile that fits the points, drawn to ``base``; without points it is ``base``.
 
     Raises:
-        InputError: no points, or times that are not over 0.
+        InputError: times that are not over 0.
     """
     import numpy as np
 
     if not points:
-        raise InputError("no points to calibrate on: run 'roofline bench', or place your results")
+        return Calibration(
+            replace(base, id=name, extends=base.id, coefficients={}), 0, None, None, {}
+        )
     if any(not p.seconds > 0 for p in points):
         raise InputError("a point must take longer than 0 seconds")
     measured = np.array([p.seconds for p in points])
@@ -125,19 +150,34 @@ def calibrate(points: Sequence[Point], base: Profile, name: str = "mine") -> Cal
     stack = _total(points)
     priors = {n: _prior(n, start[n], s) for n, s in FREE.items() if n in start}
 
-    def found(rows: Any = None) -> dict[str, float]:
-        strength = 0.3 / max(1, len(points))  # about a third of a point
-        return fit(lambda c: stack({**start, **c}), measured, priors, rows, strength=strength)
+    def found(strength: float, rows: Any = None) -> dict[str, float]:
+        pull = strength / len(points)
+        return fit(lambda c: stack({**start, **c}), measured, priors, rows, strength=pull)
 
-    before = median_error(stack(start), measured)
-    own = found()
-    after = _left_out(stack, start, found, measured) if len(points) >= 3 else None
-    if after is not None and after > before:
-        # With so few or so scattered points the public profile predicts better: keep it.
-        own, after = {}, before
+    public = stack(start)
+    before, after = _mean_error(public, measured), None
+    strength, keep = STRENGTHS[0], False
+    checks: tuple[Checked, ...] = ()
+    if len(points) >= 3:
+        tries = [(k, _left_out(stack, start, found, k, len(points))) for k in STRENGTHS]
+        strength, left = min(tries, key=lambda t: _mean_error(t[1], measured))
+        after = _mean_error(left, measured)
+        checks = tuple(
+            Checked(*row) for row in zip(points, public.tolist(), left.tolist(), strict=True)
+        )
+        keep = after > before  # so few or so scattered: the public profile predicts better
+    own = {} if keep else found(strength)
     moved = {n: (start[n], v) for n, v in own.items() if abs(v / start[n] - 1) > 0.02}
     scores = np.log(measured / stack({**start, **own})).tolist()
-    return Calibration(_profile(points, base, name, own, scores), len(points), before, after, moved)
+    made = _profile(points, base, name, own, scores)
+    return Calibration(made, len(points), before, after, moved, checks)
+
+
+def _mean_error(predicted: Any, measured: Any) -> float:
+    """The factor that predictions are off by, geometric mean, less one."""
+    import numpy as np
+
+    return float(np.expm1(np.abs(np.log(predicted / measured)).mean()))
 
 
 def _prior(name: str, value: float, spread: float) -> Prior:
@@ -162,15 +202,17 @@ def _total(points: Sequence[Point]) -> Total:
     return Total(pieces, times, len(points))
 
 
-def _left_out(stack: Total, start: Mapping[str, float], found: Any, measured: Any) -> float:
+def _left_out(
+    stack: Total, start: Mapping[str, float], found: Any, strength: float, count: int
+) -> Any:
     import numpy as np
 
-    out = np.empty(len(measured))
-    for i in range(len(measured)):
-        rows = np.ones(len(measured))
+    out = np.empty(count)
+    for i in range(count):
+        rows = np.ones(count)
         rows[i] = 0
-        out[i] = stack({**start, **found(rows)})[i]
-    return median_error(out, measured)
+        out[i] = stack({**start, **found(strength, rows)})[i]
+    return out
 
 
 def _profile(
@@ -193,7 +235,7 @@ def _profile(
         id=name,
         extends=base.id,
         title=f"{base.title or base.id}, calibrated on {len(points)} own points",
-        sources={"own": {"title": f"{len(points)} own measurements", "url": "", "date": ""}},
+        sources={"own": _source(cases)},
         residuals=residuals,
         fitted={
             "machines": sorted({c.machine.id for c in cases}),
@@ -205,3 +247,12 @@ def _profile(
     )
     kept = {n: made.coefficients[n] for n in own}
     return replace(made, coefficients=kept)
+
+
+def _source(cases: Sequence[Case]) -> dict[str, str]:
+    from datetime import date
+
+    models = ", ".join(sorted({c.model.name for c in cases}))
+    machines = ", ".join(sorted({c.machine.name for c in cases}))
+    title = f"{len(cases)} own measurements of {models} on {machines}"
+    return {"title": title, "url": "", "date": date.today().isoformat()}
