@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from ... import catalogue
 from ...arrays import Table
 from ...bound import Case
 from ...errors import RooflineError
 from ...machine.load import load as load_machine
-from ...model.load import load as load_model
+from ...model.load import entries, from_entry
 from ...model.model import Model
 from ...parallel import Parallel
 from ...step import Step
@@ -35,9 +36,9 @@ MODELS = {
 
 @lru_cache(maxsize=64)
 def model(name: str) -> Model | None:
-    """A model of the files, or ``None`` where it cannot be counted."""
+    """A model of the files from the catalogue alone, or ``None`` where it is not in it."""
     try:
-        return load_model(MODELS.get(name, name))
+        return from_entry(catalogue.find(MODELS.get(name, name), entries(), "model"))
     except RooflineError:
         return None
 
