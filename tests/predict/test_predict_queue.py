@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import math
 import random
 import statistics
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from roofline.bound import Case
 from roofline.cli import main
@@ -16,8 +21,9 @@ from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
 from roofline.predict import Predictor, load_profile, predict_request, predict_served
+from roofline.predict.lengths import between, fixed, read
 from roofline.predict.serve import steady
-from roofline.predict.simulate import Simulated, between, fixed, most, simulate
+from roofline.predict.simulate import Simulated, most, simulate
 from roofline.step import Group, Step
 
 P = Predictor(Case(load_model("llama-3.1-8b"), load_machine("h100-sxm")), load_profile("vllm"))
@@ -33,9 +39,7 @@ def test_prompts_alone_queue_as_pollaczek_and_khinchine_say(load: float) -> None
     tokens = 2048
     service = float(P.prefill(1, tokens).total)
     found = [
-        simulate(
-            P, fixed(tokens), fixed(1), rate=load / service, requests=4000, budget=tokens, seed=s
-        )
+        simulate(P, fixed(tokens, 1), rate=load / service, requests=4000, budget=tokens, seed=s)
         for s in range(3)
     ]
     waits = [statistics.mean(f.ttft) - FLOOR - service for f in found]
@@ -46,7 +50,7 @@ def test_prompts_alone_queue_as_pollaczek_and_khinchine_say(load: float) -> None
 @pytest.mark.parametrize("rate", [2.0, 8.0, 14.0])
 def test_littles_law_holds(rate: float) -> None:
     """Requests in the system = arrivals a second · a request's time in it."""
-    found = simulate(P, between(500, 1500), between(100, 400), rate=rate, requests=1500)
+    found = simulate(P, between((500, 1500), (100, 400)), rate=rate, requests=1500)
     output = 250.0
     stay = statistics.mean(found.ttft) - FLOOR + (output - 1) * statistics.mean(found.tpot)
     assert found.running + found.waiting == pytest.approx(rate * stay, rel=0.08)
@@ -119,7 +123,7 @@ def test_another_simulation_comes_to_the_same(
         at += rng.expovariate(rate)
         arrivals.append((at, rng.randint(*prompt), rng.randint(*output)))
     first, each = events(price, arrivals, budget)
-    found = simulate(P, between(*prompt), between(*output), rate=rate, requests=900, budget=budget)
+    found = simulate(P, between(prompt, output), rate=rate, requests=900, budget=budget)
     assert statistics.mean(found.ttft) - FLOOR == pytest.approx(
         statistics.mean(first[180:]), rel=0.10
     )
@@ -135,12 +139,12 @@ def test_one_client_meets_nobody() -> None:
     served = predict_served(P, 1, 1000, 200)
     assert served.times["tpot"].value == pytest.approx(alone.times["tpot"].value, rel=1e-3)
     assert served.times["ttft"].value - FLOOR == pytest.approx(alone.times["ttft"].value)
-    found = simulate(P, fixed(1000), fixed(200), concurrency=1, requests=5)
+    found = simulate(P, fixed(1000, 200), concurrency=1, requests=5)
     assert found.ttft[-1] == pytest.approx(served.times["ttft"].value)
 
 
 def test_a_slow_rate_is_one_request_at_a_time() -> None:
-    found = simulate(P, fixed(1000), fixed(50), rate=0.01, requests=200)
+    found = simulate(P, fixed(1000, 50), rate=0.01, requests=200)
     assert statistics.median(found.ttft) - FLOOR == pytest.approx(float(P.prefill(1, 1000).total))
     assert statistics.median(found.tpot) == pytest.approx(
         float(P.decode(1, 1000, 50).total), rel=1e-3
@@ -150,17 +154,17 @@ def test_a_slow_rate_is_one_request_at_a_time() -> None:
 @pytest.mark.parametrize(("prompt", "output"), [(512, 64), (1024, 256), (4000, 100)])
 def test_the_most_that_is_served_is_what_clients_without_end_get(prompt: int, output: int) -> None:
     """Just below it a rate is served at that rate; above, clients do not get more either."""
-    limit = most(P, fixed(prompt), fixed(output))
-    below = simulate(P, fixed(prompt), fixed(output), rate=0.9 * limit, requests=1000)
+    limit = most(P, fixed(prompt, output))
+    below = simulate(P, fixed(prompt, output), rate=0.9 * limit, requests=1000)
     assert below.requests_per_s == pytest.approx(0.9 * limit, rel=0.08)
     with pytest.raises(InputError, match="the queue has no end"):
-        simulate(P, fixed(prompt), fixed(output), rate=1.02 * limit)
+        simulate(P, fixed(prompt, output), rate=1.02 * limit)
     formula = steady(P, 256, prompt, output, P.places(prompt + output))
     assert limit == pytest.approx(formula.tokens_per_s / output, rel=0.25)
 
 
 def test_a_batch_allowed_caps_what_runs() -> None:
-    found: Simulated = simulate(P, fixed(512), fixed(100), concurrency=40, places=8, requests=200)
+    found: Simulated = simulate(P, fixed(512, 100), concurrency=40, places=8, requests=200)
     assert found.running <= 8 and found.waiting == pytest.approx(32, abs=1)
     formula = steady(P, 40, 512, 100, 8)
     assert found.tokens_per_s == pytest.approx(formula.tokens_per_s, rel=0.1)
@@ -170,7 +174,7 @@ def test_a_batch_allowed_caps_what_runs() -> None:
 def test_small_chunks_trade_first_tokens_for_even_steps() -> None:
     """Smaller chunks: the longest gap shrinks to about a chunk's time, first tokens wait."""
     small, large = (
-        simulate(P, between(3000, 5000), between(100, 200), rate=4, requests=600, budget=b)
+        simulate(P, between((3000, 5000), (100, 200)), rate=4, requests=600, budget=b)
         for b in (512, 8192)
     )
     assert statistics.mean(small.ttft) > statistics.mean(large.ttft)
@@ -224,3 +228,57 @@ def test_options_of_a_server_need_one(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--chunk" in answer(capsys, "--chunk", "4k", "--output", "10", code=2)
     served = answer(capsys, "--concurrency", "64", "--max-batch", "16", "--chunk", "2k")
     assert "16 at once" in served
+
+
+# ------------------------------------------------------------------ lengths that were seen
+
+
+def test_lengths_that_were_seen_come_in_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half short questions with long answers, half the reverse: neither mean is a request."""
+    path = tmp_path / "seen.csv"
+    path.write_text("id,output,prompt\na,400,100\nb,20,4000\n")
+    found = read(str(path))
+    assert found.pairs == ((100, 400), (4000, 20)) and found.mean == (2050, 210)
+    assert found.most == 4020
+    rng = random.Random(3)
+    assert {found.draw(rng) for _ in range(50)} == set(found.pairs)
+    run = simulate(P, found, rate=3, requests=800)
+    assert run.tokens_per_s == pytest.approx(3 * 210, rel=0.1)
+    told = answer(capsys, "--rate", "1", "--lengths", str(path))
+    assert "100-4000" in told and "20-400" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no requests"),
+        ("prompt,output\n", "no requests"),
+        ("a,b\n1,2\n", "line 1"),
+        ("12,0\n", "line 1"),
+        ("5,5\n7\n", "line 2"),
+        ("5,5\n1e3,4\n", "line 2"),
+        ("\x00,4\n", ""),
+    ],
+)
+def test_wrong_lengths_cost_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    path = tmp_path / "seen.csv"
+    path.write_text(text)
+    told = answer(capsys, "--rate", "1", "--lengths", str(path), code=2)
+    assert message in told and told.count("\n") == 1
+    assert "cannot be read" in answer(capsys, "--rate", "1", "--lengths", "none.csv", code=2)
+    both = answer(capsys, "--rate", "1", "--lengths", str(path), "--output", "9", code=2)
+    assert "either" in both
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=80))
+def test_any_file_is_lengths_or_a_sentence(data: bytes) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        with contextlib.suppress(InputError):
+            assert read(file.name).most >= 2

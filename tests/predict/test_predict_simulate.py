@@ -14,8 +14,9 @@ from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
 from roofline.predict import Predictor, load_profile
+from roofline.predict.lengths import between, fixed
 from roofline.predict.serve import steady
-from roofline.predict.simulate import between, fixed, simulate
+from roofline.predict.simulate import simulate
 
 P = Predictor(Case(load_model("llama-3.1-8b"), load_machine("h100-sxm")), load_profile("vllm"))
 SMALL = Predictor(
@@ -29,8 +30,7 @@ def test_the_steady_state_is_that_of_the_formula(
 ) -> None:
     found = simulate(
         P,
-        between(prompt * 4 // 5, prompt * 6 // 5),
-        between(output * 4 // 5, output * 6 // 5),
+        between((prompt * 4 // 5, prompt * 6 // 5), (output * 4 // 5, output * 6 // 5)),
         concurrency=concurrency,
         requests=8 * concurrency,
     )
@@ -41,7 +41,7 @@ def test_the_steady_state_is_that_of_the_formula(
 
 
 def test_one_request_alone_takes_what_its_steps_take() -> None:
-    found = simulate(P, fixed(1000), fixed(50), concurrency=1, requests=5)
+    found = simulate(P, fixed(1000, 50), concurrency=1, requests=5)
     alone = float(P.prefill(1, 1000).total) + P.resolved.values["request.floor"]
     assert found.ttft[-1] == pytest.approx(alone, rel=1e-9)
     assert found.tpot[-1] == pytest.approx(float(P.decode(1, 1000, 50).total), rel=1e-3)
@@ -59,36 +59,36 @@ def test_every_request_finishes(
     concurrency: int, prompt: int, output: int, budget: int, seed: int
 ) -> None:
     load = {"concurrency": concurrency, "requests": 40, "budget": budget, "seed": seed}
-    found = simulate(SMALL, between(1, prompt), between(1, output), **load)  # type: ignore[arg-type]
+    found = simulate(SMALL, between((1, prompt), (1, output)), **load)  # type: ignore[arg-type]
     assert len(found.ttft) == 40 - max(8, min(concurrency, 20))
     assert all(t > 0 for t in (*found.ttft, *found.tpot))
-    assert simulate(SMALL, between(1, prompt), between(1, output), **load) == found  # type: ignore[arg-type]
+    assert simulate(SMALL, between((1, prompt), (1, output)), **load) == found  # type: ignore[arg-type]
 
 
 def test_a_full_cache_puts_requests_back_and_loses_none() -> None:
     room = SMALL.places(2048)
     assert room is not None and room < 64
-    found = simulate(SMALL, fixed(64), fixed(1500), concurrency=64, requests=128)
+    found = simulate(SMALL, fixed(64, 1500), concurrency=64, requests=128)
     assert found.preempted > 0 and len(found.ttft) == 64
     assert found.running < 64
 
 
 def test_a_faster_rate_waits_longer_and_too_fast_a_one_is_refused() -> None:
-    slow = simulate(P, fixed(512), fixed(64), rate=2)
-    fast = simulate(P, fixed(512), fixed(64), rate=30)
+    slow = simulate(P, fixed(512, 64), rate=2)
+    fast = simulate(P, fixed(512, 64), rate=30)
     assert statistics.mean(fast.tpot) > statistics.mean(slow.tpot)
     assert fast.running > slow.running
     with pytest.raises(InputError, match="more than this engine serves"):
-        simulate(P, fixed(2048), fixed(512), rate=500)
+        simulate(P, fixed(2048, 512), rate=500)
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="either"):
-        simulate(P, fixed(1), fixed(1))
+        simulate(P, fixed(1, 1))
     with pytest.raises(InputError, match="either"):
-        simulate(P, fixed(1), fixed(1), rate=1, concurrency=1)
+        simulate(P, fixed(1, 1), rate=1, concurrency=1)
     with pytest.raises(InputError, match="does not fit"):
-        simulate(SMALL, fixed(400_000), fixed(1), rate=1)
+        simulate(SMALL, fixed(400_000, 1), rate=1)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

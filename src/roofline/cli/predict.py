@@ -43,6 +43,12 @@ def add(p: argparse.ArgumentParser) -> None:
         "ranges, --prompt 500:2k --output 100:400 (simulated step by step)",
     )
     g.add_argument(
+        "--lengths",
+        metavar="FILE",
+        help="lengths of requests that were seen, instead of --prompt and --output: CSV, prompt "
+        "and output tokens a line",
+    )
+    g.add_argument(
         "--max-batch",
         metavar="N",
         help="most sequences that the server runs at once (max_num_seqs; default: what the cache "
@@ -90,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
     from ..predict import predict_request, predict_served, predict_simulated, predict_step
 
-    if args.concurrency is None and args.output is None and args.rate is None:
+    if all(getattr(args, n) is None for n in ("concurrency", "output", "rate", "lengths")):
         _without_server(args)
         return predict_step(at, options.step(args))
     if args.phase != "decode" or args.past != "0":
@@ -99,9 +105,11 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
         raise InputError("with --output, say --prompt instead of --context")
     if args.rate is not None and args.concurrency is not None:
         raise InputError("give either --concurrency or --rate")
+    if args.lengths is not None and (args.prompt is not None or args.output is not None):
+        raise InputError("give either --lengths or --prompt and --output")
     prompt = _length(args.prompt or "1024", "--prompt")
     output = _length(args.output or "256", "--output")
-    vary = prompt[0] != prompt[1] or output[0] != output[1]
+    vary = args.lengths is not None or prompt[0] != prompt[1] or output[0] != output[1]
     places = args.max_batch and parse_count(args.max_batch, "--max-batch")
     budget = args.chunk and parse_count(args.chunk, "--chunk")
     if args.rate is None and args.concurrency is None:
@@ -112,8 +120,9 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
     concurrency = args.concurrency and parse_count(args.concurrency, "--concurrency")
     if concurrency and not vary and budget is None:
         return predict_served(at, concurrency, prompt[0], output[0], places)
-    from ..predict.simulate import between
+    from ..predict import lengths
 
+    of = lengths.between(prompt, output) if args.lengths is None else lengths.read(args.lengths)
     asked: dict[str, Any]
     load: dict[str, Any] = {"places": places}
     if budget is not None:
@@ -124,8 +133,10 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
     else:
         asked = {"rate": _rate(args.rate)}
         load |= asked
-    asked |= {"prompt": _told(prompt), "output": _told(output)}
-    return predict_simulated(at, between(*prompt), between(*output), asked, **load)
+    asked |= {"prompt": _told(of.prompt), "output": _told(of.output)}
+    if of.pairs:
+        asked |= {"requests_seen": len(of.pairs)}
+    return predict_simulated(at, of, asked, **load)
 
 
 def _without_server(args: argparse.Namespace) -> None:

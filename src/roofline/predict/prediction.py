@@ -8,11 +8,12 @@ from typing import Any
 from ..errors import InputError
 from ..step import Step
 from .interval import Interval
+from .lengths import Lengths
 from .predictor import Predictor
 from .request import Request, request
 from .serve import Served, steady
 from .similar import Likeness, interval, likeness
-from .simulate import Length, Simulated, most, simulate
+from .simulate import Simulated, most, simulate
 from .steptime import Parts
 
 SCHEMA = "roofline.predict/1"
@@ -155,7 +156,7 @@ def predict_served(
 
 
 def predict_simulated(
-    p: Predictor, prompt: Length, output: Length, asked: dict[str, Any], **load: Any
+    p: Predictor, lengths: Lengths, asked: dict[str, Any], **load: Any
 ) -> Prediction:
     """A served workload, simulated step by step: requests at a rate, or lengths that vary.
 
@@ -165,7 +166,7 @@ def predict_simulated(
     infinite.
 
     Args:
-        prompt, output: lengths of a request.
+        lengths: of the requests.
         asked: what was asked, for the answer.
         load: ``concurrency`` or ``rate``, ``requests``, ``budget``, ``places``, ``seed``.
 
@@ -175,12 +176,12 @@ def predict_simulated(
     limit = None
     if "rate" in load:
         same = {n: v for n, v in load.items() if n in ("budget", "places", "seed")}
-        limit = most(p, prompt, output, **same)
+        limit = most(p, lengths, **same)
         load = {**load, "limit": limit}
-    found: Simulated = simulate(p, prompt, output, **load)
+    found: Simulated = simulate(p, lengths, **load)
     running = max(1, round(found.running))
     like = likeness(p, running)
-    mean_prompt, mean_output = int(prompt.mean), int(output.mean)
+    mean_prompt, mean_output = (int(x) for x in lengths.mean)
     step = Step.decode(running, mean_prompt + mean_output // 2)
     bound, least = p.roof(step), p.roof(Step.prefill(1, mean_prompt))
     times = {}
@@ -192,10 +193,10 @@ def predict_simulated(
     tpot = times["tpot"]
     speed = tpot.inverse(found.tokens_per_s * tpot.value)
     if limit is not None:  # arrivals set the speed, not the engine
-        arriving = load["rate"] * output.mean
+        arriving = load["rate"] * lengths.mean[1]
         speed = Interval(arriving, arriving, arriving)
         ends = [x / tpot.value for x in (tpot.low, tpot.high)]
-        times = _stretched(times, [_paced(p, prompt, output, x, **load) for x in ends])
+        times = _stretched(times, [_paced(p, lengths, x, **load) for x in ends])
     return Prediction(
         "served",
         p,
@@ -211,13 +212,11 @@ def predict_simulated(
     )
 
 
-def _paced(
-    p: Predictor, prompt: Length, output: Length, pace: float, **load: Any
-) -> Simulated | None:
+def _paced(p: Predictor, lengths: Lengths, pace: float, **load: Any) -> Simulated | None:
     """The load on an engine of another pace, ``None`` where that has no steady state."""
     if load["rate"] * pace >= load["limit"]:
         return None
-    return simulate(p, prompt, output, pace=pace, **load)
+    return simulate(p, lengths, pace=pace, **load)
 
 
 def _stretched(times: dict[str, Interval], ends: list[Simulated | None]) -> dict[str, Interval]:

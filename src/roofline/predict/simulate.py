@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from ..errors import InputError
 from ..step import Group, Step
+from .lengths import Lengths
 from .predictor import Predictor
 
 BUDGET = 8192
@@ -36,33 +37,6 @@ NEAR = 16
 
 MOST_BATCH = 2048
 """Sequences at once with which the most that an engine serves is found, if the cache has room."""
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """Tokens of a request, evenly from ``least`` to ``most``."""
-
-    least: int
-    most: int
-
-    def __call__(self, rng: random.Random) -> int:
-        """The next request's."""
-        return self.least if self.least == self.most else rng.randint(self.least, self.most)
-
-    @property
-    def mean(self) -> float:
-        """Tokens on average."""
-        return (self.least + self.most) / 2
-
-
-def fixed(tokens: int) -> Length:
-    """Always so many tokens."""
-    return Length(tokens, tokens)
-
-
-def between(least: int, most: int) -> Length:
-    """Evenly from least to most."""
-    return Length(least, most)
 
 
 @dataclass(slots=True, eq=False)
@@ -104,8 +78,7 @@ class Simulated:
 
 def simulate(
     p: Predictor,
-    prompt: Length,
-    output: Length,
+    lengths: Lengths,
     *,
     concurrency: int | None = None,
     rate: float | None = None,
@@ -119,7 +92,7 @@ def simulate(
     """Run a workload on one replica's engine.
 
     Args:
-        prompt, output: lengths of a request, drawn for each.
+        lengths: of the requests, drawn for each.
         concurrency: requests that clients keep in flight; or
         rate: requests a second, arriving at random (Poisson).
         requests: how many count, with those that warm up; at a rate, at least.
@@ -135,21 +108,22 @@ def simulate(
     """
     if (concurrency is None) == (rate is None):
         raise InputError("give either a concurrency or a rate of requests")
-    load = _Load(prompt, output, rate, random.Random(seed))
-    engine = _Engine(p, _room(p, prompt.most + output.most), budget, places, pace)
+    load = _Load(lengths, rate, random.Random(seed))
+    engine = _Engine(p, _room(p, lengths.most), budget, places, pace)
     if rate is None:
         clients = concurrency or 1
         warm = max(requests // 5, min(clients, requests // 2))  # past the first rush
         return engine.run(load, warm, requests, clients)
-    limit = (limit or most(p, prompt, output, budget=budget, places=places)) / pace
+    limit = (limit or most(p, lengths, budget=budget, places=places)) / pace
     if rate >= limit:
         raise InputError(
             f"{rate:g} requests a second are more than this engine serves: about {limit:.3g} a "
             "second is the most, beyond it the queue has no end"
         )
     # Near the limit the queue forgets slowly, as 1 / (1 - load)²: count more requests there.
-    alone = pace * float(p.prefill(1, int(prompt.mean)).total)
-    alone += pace * output.mean * float(p.decode(1, int(prompt.mean), int(output.mean)).total)
+    prompt, output = lengths.mean
+    alone = pace * float(p.prefill(1, int(prompt)).total)
+    alone += pace * output * float(p.decode(1, int(prompt), int(output)).total)
     enough = 20 * rate * alone / (1 - rate / limit) ** 2
     requests = max(requests, min(int(enough), MOST_REQUESTS))
     return engine.run(load, requests // 5, requests)
@@ -157,18 +131,17 @@ def simulate(
 
 def most(
     p: Predictor,
-    prompt: Length,
-    output: Length,
+    lengths: Lengths,
     *,
     budget: int = BUDGET,
     places: int | None = None,
     seed: int = 1,
 ) -> float:
     """Requests a second that the engine serves when they never run out."""
-    room = _room(p, prompt.most + output.most)
-    held = int(min(MOST_BATCH, room / (prompt.mean + output.mean) + 1))
+    room = _room(p, lengths.most)
+    held = int(min(MOST_BATCH, room / sum(lengths.mean) + 1))
     batch = held if places is None else min(held, places)
-    load = _Load(prompt, output, None, random.Random(seed))
+    load = _Load(lengths, None, random.Random(seed))
     engine = _Engine(p, room, budget, places, 1.0)
     waiting = batch + batch // 8 + 1
     load.part_done = waiting  # as if they had been running: not all end, and start, together
@@ -191,15 +164,13 @@ def _room(p: Predictor, longest: int) -> float:
 class _Load:
     """Requests without end, at random times of a rate or whenever asked for."""
 
-    def __init__(
-        self, prompt: Length, output: Length, rate: float | None, rng: random.Random
-    ) -> None:
-        self.prompt, self.output, self.rate, self.rng = prompt, output, rate, rng
+    def __init__(self, lengths: Lengths, rate: float | None, rng: random.Random) -> None:
+        self.lengths, self.rate, self.rng = lengths, rate, rng
         self.count = self.part_done = 0
         self.next_at = rng.expovariate(rate) if rate else float("inf")
 
     def take(self, now: float) -> _Request:
-        prompt, output = max(1, self.prompt(self.rng)), max(1, self.output(self.rng))
+        prompt, output = self.lengths.draw(self.rng)
         if self.rate:
             now, self.next_at = self.next_at, self.next_at + self.rng.expovariate(self.rate)
         if self.count < self.part_done:
