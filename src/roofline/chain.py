@@ -140,6 +140,13 @@ class Bound:
         return self.communication_s > max(self.memory_s, self.compute_s)
 
     @property
+    def binds(self) -> str:
+        """The ceiling that takes longest: ``memory``, ``compute`` or ``communication``."""
+        if self.communication_bound:
+            return "communication"
+        return "memory" if self.memory_bound else "compute"
+
+    @property
     def tokens_per_s(self) -> float:
         """New tokens a second at best: over the overlapped bound."""
         return float(self.tokens / self.overlapped_s)

@@ -11,6 +11,7 @@ from roofline.errors import RooflineError
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.data import COMPUTE, KV, WEIGHTS, everything, page_data
+from roofline.parallel import Parallel
 from roofline.step import Step
 from roofline.verdict import judge, levers
 
@@ -59,7 +60,8 @@ def expected(case: Case, step: Step) -> dict[str, Any]:
             for name in (
                 "flops", "weights", "kv_read", "kv_write", "state", "compute_s", "memory_s",
                 "serial_s", "overlapped_s", "memory_bound", "intensity", "ridge", "tokens",
-                "tokens_per_s", "shares",
+                "tokens_per_s", "shares", "communication_s", "sent", "messages",
+                "communication_bound",
             )
         },
         "climb": {
@@ -81,6 +83,7 @@ def expected(case: Case, step: Step) -> dict[str, Any]:
                 for name in ("name", "kind", "count", "compute", "flops", "bytes", "seconds",
                              "bound", "intensity")
             }
+            | ({"sent": op.sent, "messages": op.messages} if op.wire else {})
             for op in case.operators(step)
         ],
         "activations": case.work.total("activations", step),
@@ -103,8 +106,10 @@ def random_cases(count: int, seed: int, each: int = 12) -> dict[str, Any]:
             "compute": rng.choice([None, None, None, *COMPUTE]),
             "ceilings": rng.choice([None, None, "datasheet", "measured"]),
         }
+        # A third of the cases on one device, the others on as many as may or may not be joined.
+        devices = rng.choice([1, 1, 1, 2, 2, 4, 8, 8, 16, 32, 64, 128])
         try:
-            case = Case(_model(m), _machine(k), **options)
+            case = Case(_model(m), _machine(k), parallel=Parallel(tp=devices), **options)
         except RooflineError:
             case = None
         for _ in range(each if case else 1):
@@ -113,7 +118,10 @@ def random_cases(count: int, seed: int, each: int = 12) -> dict[str, Any]:
                 {
                     "model": m,
                     "machine": k,
-                    "options": {name: value or "" for name, value in options.items()},
+                    "options": {
+                        **{name: value or "" for name, value in options.items()},
+                        "devices": devices,
+                    },
                     "phase": step.phase,
                     "groups": groups_json(step),
                     "expected": expected(case, step) if case else None,

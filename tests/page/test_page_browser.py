@@ -89,8 +89,8 @@ def test_every_control_by_keyboard_alone(visit):
             )
             assert visible, what
         everything = " ".join(reached)
-        for name in ("中文", "Start the story", "The textbook story", "Model", "Machine", "radio",
-                     "Formats", "Show operators", "Save SVG", "Save PNG", "Copy link", "Batch",
+        for name in ("中文", "Start the story", "The textbook story", "Model", "Machine", "Devices",
+                     "radio", "Formats", "Show operators", "Save SVG", "Save PNG", "Copy link", "Batch",
                      "Context", "Prompt", "Intensity", "Ridge", "At best", "More batch", "Memory",
                      "int4 weights", "The picture as a table", "Measured points"):  # fmt: skip
             assert name in everything, name
@@ -111,6 +111,79 @@ def test_every_control_by_keyboard_alone(visit):
         page.keyboard.press("Enter")
         page.wait_for_timeout(60)
         assert "FLOPs = Σ operators" in page.inner_text(".number[open] .why")
+
+
+def devices(page):
+    return page.locator(".field", has_text=re.compile("^(Devices|设备数)")).locator("select")
+
+
+def test_devices_by_mouse_and_keyboard(visit):
+    with visit("#m=llama-3.1-70b&on=h100-sxm&b=32") as page:
+        assert page.is_visible(".over")
+        choices = devices(page).locator("option").all_inner_texts()
+        assert choices == ["1", "2", "4", "8", "16", "32", "64"]
+        devices(page).select_option("4")
+        settled(page)
+        assert "tp=4" in state(page)
+        assert "4 × H100 SXM" in page.inner_text("h2.title")
+        said = page.inner_text(".panel")
+        assert "2670 tokens/s, 12 ms a token" in said
+        assert "4 over NVLink 4: 450 GB/s a device and direction" in said
+        assert "communication 5.7 %" in said
+        assert "at batch 248 memory is full" in said
+        assert not page.is_visible(".over")
+        assert "1 of 4 devices" in page.text_content("svg.plot")
+        page.locator(".number", has_text="4 over NVLink").locator("summary").click()
+        page.wait_for_timeout(60)
+        why = page.inner_text(".number[open] .why")
+        assert "each sends 133 MB in 162 messages" in why
+        assert "all_reduce[hidden] ×160: all-reduce" in why
+        page.locator(".twin > summary").click()
+        rows = page.inner_text(".twin")
+        assert "all_gather[logits]" in rows
+        assert "communication (NVLink 4)" in rows
+        assert "4 × H100 SXM" in rows
+        devices(page).focus()
+        page.keyboard.press("ArrowDown")
+        settled(page)
+        assert "tp=8" in state(page)
+        page.locator(".levers button", has_text="16 ×").click()
+        settled(page)
+        assert "tp=16" in state(page)
+        assert "16 are more than the 8 that NVLink 4 joins" in page.inner_text(".panel")
+        page.go_back()
+        page.wait_for_timeout(60)
+        assert devices(page).input_value() == "8"
+
+
+def test_devices_that_cannot_be_are_refused_in_words(visit):
+    cases = {
+        "#m=llama-3.1-8b&on=h100-sxm&tp=64": ("does not divide over 64", "Shown on 32."),
+        "#m=llama-3.1-8b&on=rtx-4090&tp=8": ("no known link joins 8", "PCIe 4.0 x16 joins 4"),
+        "#m=llama-3.1-8b&on=m2-max-38c&tp=2": ("no link to other devices is known", "--link"),
+        "#m=llama-3.1-8b&on=h100-sxm&tp=3": ("powers of two", "--tp 3"),
+        "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8": ("RTX 4090", "Shown on 4."),
+    }
+    for hash, words in cases.items():
+        with visit(hash) as page:
+            said = page.inner_text(".refused")
+            assert all(word in said for word in words), said
+            assert page.inner_text(".verdict")
+    with visit("#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8") as page:
+        assert "8 × H100 SXM / 4 × RTX 4090" in page.inner_text("h2.title")
+    with visit("#m=llama-3.1-8b&on=h100-sxm&tp=8") as page:
+        assert not page.is_visible(".refused")
+        machine = page.locator(".field", has_text=re.compile("^Machine")).locator("select")
+        machine.select_option("m2-max-38c")
+        page.wait_for_timeout(60)
+        assert page.is_visible(".refused")
+
+
+def test_a_verdict_of_communication(visit):
+    with visit("#m=qwen3-0.6b&on=h100-sxm&tp=16&b=8", language="zh-CN") as page:
+        assert page.inner_text(".verdict").startswith("通信受限")
+        assert page.locator("path.talk").count() == 1
+        assert page.evaluate("collisions(document, innerWidth)") == []
 
 
 def test_marks_by_keyboard_say_what_hover_says(visit):

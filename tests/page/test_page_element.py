@@ -9,6 +9,7 @@ import pytest
 
 from roofline.explanation import explain
 from roofline.page.make import element_module, fragment
+from roofline.parallel import Parallel
 from roofline.step import Step
 
 
@@ -52,6 +53,27 @@ def test_two_on_a_page_with_their_own_settings(browser, module):
     assert "about:blank" in page.url
     page.close()
     assert said == []
+
+
+def test_devices_as_an_attribute(browser, module):
+    page, said = open_page(
+        browser,
+        "<roofline-chart machine=h100-sxm devices=4 batch=32 lang=en></roofline-chart>"
+        f"<script type=module>{module}</script>",
+    )
+    page.locator("roofline-chart .verdict").wait_for()
+    assert "4 × H100 SXM" in page.locator("roofline-chart h2.title").inner_text()
+    page.close()
+    assert said == []
+
+
+def test_a_cell_over_devices():
+    text = fragment(explain("llama-3.1-8b", "h100-sxm", parallel=Parallel(tp=4)))
+    assert '"devices":4' in text
+    assert "1 of 4" in text
+    piped = fragment(explain("llama-3.1-8b", "h100-sxm", parallel=Parallel(pp=2)))
+    assert "<script" not in piped
+    assert "pp 2" in piped
 
 
 def test_wrong_attributes_give_the_default(browser, module):

@@ -9,12 +9,14 @@ import pytest
 from page.cases import groups_json, random_step, whole_catalogue
 from roofline import answer, why
 from roofline.bound import Case
+from roofline.errors import InputError
 from roofline.explanation import explain_case
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.build import page_words
 from roofline.page.bundle import bundle
 from roofline.page.data import KV, WEIGHTS
+from roofline.parallel import Parallel
 from roofline.units import count, digits, gain, percent, seconds, si
 from roofline.words import Words
 
@@ -34,10 +36,13 @@ const speak = ({ model, machine, options, phase, groups }) => {
   const lines = [sayVerdict(b, t).join("|")];
   if (verdict.code === "capacity") lines.push(sayCapacity(f, groups[0].batch, t));
   lines.push(`${saySpeed(b, phase, t)} · ${t("say.shares", { shares: sayShares(b, t) })}`);
+  if (c.wire) lines.push(...sayDevices({ c, groups, b }, t));
   lines.push(sayClimb(c, groups, climbed, t), sayRoom(phase, climbed, f, c.machine.name, t));
   const said = levers(c, phase, groups, b, f).map((x) => sayLever(x, c.machine.name, t));
   lines.push(said.join(t.comma) || t("lever.none"));
-  return [lines, Object.values(sayWhy({ c, b, climbed, f }, t)).flat()];
+  const main = { c, groups, b, climbed, f, operators: operators(c, groups) };
+  const why = sayWhy(main, t, given.data.sources);
+  return [lines, Object.values(why).flat()];
 };
 console.log(JSON.stringify(given.asked.map(speak)));
 """
@@ -51,14 +56,19 @@ def test_sentences_are_those_of_the_terminal(node, language):
     while len(asked) < 250:
         m, k = rng.choice(data["models"])["id"], rng.choice(data["machines"])["id"]
         weights, kv = rng.choice([None, *WEIGHTS]), rng.choice([None, *KV])
-        case = Case(load_model(m), load_machine(k), weights=weights, kv=kv)
+        devices = rng.choice([1, 1, 2, 4, 8, 16, 32])
+        try:
+            parallel = Parallel(tp=devices) if devices > 1 else None
+            case = Case(load_model(m), load_machine(k), weights=weights, kv=kv, parallel=parallel)
+        except InputError:
+            continue  # it does not divide so, or no link joins so many
         for _ in range(5):
             step = random_step(rng)
             e = explain_case(case, step)
             (label, because), *rest = answer.lines(e, words)
             said = [f"{label}|{because}", *(sentence for _, sentence in rest)]
             expected.append((said, why.rows(e, words)))
-            options = {"weights": weights or "", "kv": kv or "", "compute": "", "ceilings": ""}
+            options = {"weights": weights or "", "kv": kv or "", "devices": devices}
             asked.append(
                 {
                     "model": m,

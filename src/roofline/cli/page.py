@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import InputError
+from ..units import parse_count
 from . import options
 
 DEFAULT_OUTPUT = "roofline.html"
@@ -25,6 +26,12 @@ def add(p: argparse.ArgumentParser) -> None:
     )
     options.add_step(p)
     options.add_formats(p)
+    p.add_argument(
+        "--tp",
+        metavar="N",
+        default="1",
+        help="tensor-parallel devices shown first: 1, 2, 4, 8, … (default 1)",
+    )
     g = p.add_argument_group("page")
     g.add_argument("-o", "--output", metavar="FILE", help=f"default {DEFAULT_OUTPUT}; - for stdout")
     g.add_argument("--open", action="store_true", help="open it in the browser")
@@ -74,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
         "on": args.on,
         "step": options.step(args),
         "formats": {name: getattr(args, name) for name in ("weights", "kv", "compute", "ceilings")},
+        "devices": parse_count(args.tp, "--tp"),
         "models": models,
         "machines": machines,
         "points": [p for path in args.points for p in _points(path)],

@@ -40,9 +40,7 @@ _BOOK = (
     "2025-02-04",
 )
 
-# What a message takes at least where the machine's file does not say, by a word in the name of
-# the link: the shortest that was measured, so that a bound stays one.
-_FLOORS = (
+FLOORS = (
     ("nvlink", _least(2.63e-6, "all-reduce of 256 bytes, 2 H100 SXM, TensorRT-LLM", *_PERF)),
     ("pcie", _least(5.15e-6, "all-gather of a few hundred bytes, 2 L40S, NCCL", *_PERF)),
     ("infiniband", _least(2.8e-6, "InfiniBand", *_DEEPSEEK)),
@@ -51,6 +49,8 @@ _FLOORS = (
     ("ethernet", _least(3.6e-6, "RoCE", *_DEEPSEEK)),
     ("ici", _least(1e-6, "one hop", *_BOOK)),
 )
+"""What a message takes at least where the machine's file does not say, by a word in the name of
+the link: the shortest that was measured, so that a bound stays one."""
 
 
 GIVEN = "given"
@@ -200,7 +200,7 @@ class Wiring:
 def floor(link: Link) -> Figure | None:
     """The shortest message measured on links of this kind, ``None`` where none is known."""
     name = link.name.lower()
-    return next((figure for word, figure in _FLOORS if word in name), None)
+    return next((figure for word, figure in FLOORS if word in name), None)
 
 
 def _carried(collective: str, inner: int, outer: int, group: int) -> float:

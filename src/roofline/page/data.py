@@ -6,24 +6,23 @@ Schema ``roofline.page/1``::
      "formats":  {NAME: {"name", "size", "compute", "note"?}},
      "choices":  {"weights": [NAME…], "kv": [NAME…], "compute": [PRECISION…]},
      "models":   [{"id", "name", "org", "parameters", "active", "longest", "dtype", "kv",
-                   "stored", "scheme", "matrix", "notes", "source", "tables",
-                   "pair": tables of one of two tensor-parallel devices, or null}],
-     "machines": [a machine file without its sources and links, and
-                  "pair": seconds per_byte and per_message between two of them],
+                   "stored", "scheme", "matrix", "notes", "source",
+                   "tables": of one device, and of one of several (page/factors.py),
+                   "others": such tables of yet more devices}],
+     "machines": [a machine file without its sources, its links with their latency],
+     "latencies": [[word in a link's name, figure of the shortest message]…],
      "sources":  {KEY: {"title", "url", "date"}},
      "points":   [points of schema roofline.points/1]}
 """
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError
-from ..machine.links import Wiring
+from ..machine.links import FLOORS, floor
 from ..machine.load import entries as machine_entries
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
@@ -32,7 +31,6 @@ from ..model import formats as known
 from ..model import load as load_model
 from ..model.load import entries as model_entries
 from ..model.model import Uniform
-from ..parallel.layout import Parallel
 from .factors import tables
 
 MODELS = (
@@ -85,6 +83,7 @@ def page_data(
         "choices": {"weights": list(WEIGHTS), "kv": list(KV), "compute": list(COMPUTE)},
         "models": listed,
         "machines": [machine_json(m, sources) for m in machines],
+        "latencies": [[word, _figure(least, sources)] for word, least in FLOORS],
         "sources": sources,
         "points": list(points),
     }
@@ -118,6 +117,7 @@ def model_json(model: str | Model) -> dict[str, Any]:
         entry = _entry(model)
         model = load_model(model)
     scheme = model.scheme
+    table, *others = tables(model)
     return {
         "id": entry.get("id") or model.name,
         "name": model.name,
@@ -132,17 +132,9 @@ def model_json(model: str | Model) -> dict[str, Any]:
         "matrix": _matrix(model),
         "notes": list(model.notes),
         "source": entry.get("source") or {"title": os.path.basename(model.source)},
-        "tables": tables(model),
-        "pair": _pair(model),
+        "tables": table,
+        "others": others,
     }
-
-
-def _pair(model: Model) -> dict[str, Any] | None:
-    # What one of two tensor-parallel devices does: for the lever of a second one.
-    try:
-        return tables(model, Parallel(tp=2))
-    except InputError:
-        return None
 
 
 def _matrix(model: Model) -> float:
@@ -171,16 +163,7 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
         machine = load_machine(machine)
 
     def figure(f: Figure | None) -> Any:
-        if f is None:
-            return None
-        data: dict[str, Any] = {"value": _whole(f.value)}
-        if f.source:
-            source = {"title": f.source, "url": f.url, "date": f.date}
-            data["source"] = _key(source, sources)
-        for name in ("accumulate", "note", "spread"):
-            if getattr(f, name) not in ("", None):
-                data[name] = getattr(f, name)
-        return data
+        return _figure(f, sources)
 
     def ceilings(c: Ceilings) -> dict[str, Any]:
         units = {"bandwidth": c.bandwidth, "compute": c.compute}
@@ -198,18 +181,32 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
         },
         "datasheet": ceilings(machine.datasheet),
         "measured": ceilings(machine.measured),
-        "pair": _joined(machine),
+        "links": [
+            {
+                "name": link.name,
+                "bandwidth": figure(link.bandwidth),
+                "latency": figure(link.latency or floor(link)),
+                "devices": link.devices,
+                **({"scope": link.scope} if link.scope == "host" else {}),
+                **({"topology": link.topology} if link.topology else {}),
+            }
+            for link in machine.links
+        ],
         "notes": list(machine.notes),
     }
     return {k: v for k, v in data.items() if v not in ({}, [])}
 
 
-def _joined(machine: Machine) -> dict[str, float]:
-    # Seconds a byte and a message between two of them; nothing where no link is known, as in
-    # the lever of roofline/verdict.py.
-    link = None if any(x.scope != "host" for x in machine.links) else math.inf
-    wire = Wiring(machine, link).wire("all_reduce", 2)
-    return {"per_byte": wire.second_per_byte, "per_message": wire.second_per_message}
+def _figure(f: Figure | None, sources: dict[str, dict[str, str]]) -> dict[str, Any] | None:
+    if f is None:
+        return None
+    data: dict[str, Any] = {"value": _whole(f.value)}
+    if f.source:
+        data["source"] = _key({"title": f.source, "url": f.url, "date": f.date}, sources)
+    for name in ("accumulate", "note", "spread"):
+        if getattr(f, name) not in ("", None):
+            data[name] = getattr(f, name)
+    return data
 
 
 def _key(source: dict[str, str], sources: dict[str, dict[str, str]]) -> str:

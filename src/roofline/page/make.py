@@ -9,15 +9,18 @@ from typing import Any
 
 from .. import words as core_words
 from ..bound import Case
+from ..errors import InputError
 from ..explanation import Explanation, explain_case
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model import Model
 from ..model import load as load_model
+from ..parallel import Parallel
 from ..step import Step
 from . import build
 from .bundle import bundle, read
 from .data import MACHINES, MODELS, page_data
+from .factors import MOST_DEVICES
 from .live import Served
 from .still import still
 
@@ -35,6 +38,7 @@ def page(
     *,
     step: Step | None = None,
     formats: Mapping[str, str | None] | None = None,
+    devices: int = 1,
     models: Sequence[str | Model] = MODELS,
     machines: Sequence[str | Machine] = MACHINES,
     points: Iterable[Mapping[str, Any]] = (),
@@ -50,6 +54,7 @@ def page(
         on: machine or machines shown first (at most four are compared).
         step: the step shown first; by default decode at batch 1, context 2048.
         formats: ``weights``, ``kv``, ``compute``, ``ceilings`` shown first.
+        devices: tensor-parallel devices shown first, a power of two up to 128.
         models, machines: the others to choose from.
         points: measured points, as their files hold them.
         language: of what is seen before script; readers get their browser's.
@@ -67,6 +72,11 @@ def page(
         date=date or today(),
         points=points,
     )
+    if not shown(devices):
+        raise InputError(
+            f"the page divides over powers of two up to {MOST_DEVICES // 2}, not {devices}; "
+            f"'roofline explain --tp {devices}' counts other numbers"
+        )
     chosen = {k: v for k, v in (formats or {}).items() if v}
     step = step or Step.decode()
     first = model if model is not None else models[0]
@@ -75,9 +85,11 @@ def page(
         load_model(first) if isinstance(first, str) else first,
         load_machine(machine) if isinstance(machine, str) else machine,
         **chosen,  # type: ignore[arg-type]
+        parallel=Parallel(tp=devices) if devices > 1 else None,
     )
     data["start"] = {
         "machines": [m["id"] for m in data["machines"][: max(1, len(wanted))]][:4],
+        "devices": case.parallel.devices,
         **state_of(step),
         **chosen,
     }
@@ -106,6 +118,18 @@ def load_name(thing: Any) -> str:
         except NotFound:
             continue
     return thing
+
+
+def shown(devices: int) -> bool:
+    """Whether the page's control has so many devices."""
+    return 1 <= devices <= MOST_DEVICES // 2 and devices & (devices - 1) == 0
+
+
+def drawable(case: Case) -> bool:
+    """Whether the page's controls can say what a case is: tensor parallel over its own links."""
+    layout, options = case.parallel, case.options
+    alone = layout.devices == layout.tp and shown(layout.tp)
+    return alone and options["link"] is None and options["latency"] is None
 
 
 def state_of(step: Step) -> dict[str, Any]:
@@ -148,14 +172,18 @@ def element_module(
 
 def fragment(explanation: Explanation, language: str | None = None) -> str:
     """The chart for a notebook: a still picture that becomes ``<roofline-chart>`` where
-    scripts may run. The answer's own model and machine, nothing from the network."""
+    scripts may run. The answer's own model and machine, nothing from the network. A layout that
+    the page's controls do not have (replicas, stages, a given link) stays a picture."""
     case, step = explanation.case, explanation.step
     words = core_words.choose(language)
+    picture = still(explanation, words)
+    if not drawable(case):
+        return f'<div lang="{html.escape(words.language)}">{picture}</div>'
     data = page_data([case.model], [case.machine], date=today())
     chosen = {k: v for k, v in case.options.items() if isinstance(v, str)}
-    data["start"] = {**state_of(step), **chosen}
+    data["start"] = {**state_of(step), "devices": case.parallel.devices, **chosen}
     module = element_module(data=data, languages=[words.language])
     return (
-        f'<roofline-chart lang="{html.escape(words.language)}">{still(explanation, words)}'
+        f'<roofline-chart lang="{html.escape(words.language)}">{picture}'
         f'</roofline-chart><script type="module">{module}</script>'
     )

@@ -44,20 +44,22 @@ _MARK_CLASS = {"stop": "stop s0", "hollow": "hollow s0", "here": "here s0", "gho
 
 def svg(e: Explanation, words: Words, width: float = WIDTH, height: float = HEIGHT) -> str:
     """The picture as one SVG element."""
+    drawn = picture.draw(e.case, e.step)
     plane = lay_out(
-        picture.draw(e.case, e.step),
+        drawn,
         e.case,
         words,
         width=width,
         height=height,
         ruler=_width,
     )
+    parts = "".join(_parts(plane, drawn.axis(words), words))
     title = f"{answer.title(e, words)}. {': '.join(answer.verdict(e, words))}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" '
         f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="none">'
-        f"<title>{html.escape(title)}</title>{''.join(_parts(plane, words))}</svg>"
+        f"<title>{html.escape(title)}</title>{parts}</svg>"
     )
 
 
@@ -67,7 +69,7 @@ def _width(text: str) -> float:
     return 6.9 * (len(text) - wide) + 12 * wide
 
 
-def _parts(plane: Plane, words: Words) -> Iterable[str]:
+def _parts(plane: Plane, along: str, words: Words) -> Iterable[str]:
     a = plane.area
     for x, text in plane.x_ticks:
         yield f'<path class="grid" stroke="#8884" d="M{x:.1f} {a.y0:g}V{a.y1:g}"/>'
@@ -77,7 +79,7 @@ def _parts(plane: Plane, words: Words) -> Iterable[str]:
         yield _text(a.x0 - 6, y + 4, text, "tick", "end")
     yield f'<path class="axis" stroke="#888" d="M{a.x0:g} {a.y0:g}V{a.y1:g}H{a.x1:g}"/>'
     yield _text(2, 13, words("chart.y"), "title", "start")
-    yield _text(a.x1, a.y1 + 34, words("chart.x"), "title", "end")
+    yield _text(a.x1, a.y1 + 34, along, "title", "end")
     for stroke in plane.strokes:
         d = "L".join(f"{x:.1f} {y:.1f}" for x, y in stroke.points)
         yield f'<path class="{_CLASS[stroke.kind]}" {_INK[stroke.kind]} d="M{d}"/>'
@@ -132,7 +134,7 @@ def table(e: Explanation, words: Words) -> str:
             si(b.flops / b.overlapped_s, "FLOP/s"),
             seconds(b.overlapped_s),
             digits(b.tokens_per_s),
-            words("label.memory" if b.memory_bound else "label.compute"),
+            words(f"label.{b.binds}"),
         )
         first, *rest = (html.escape(c) for c in cells)
         columns = "".join(f"<td>{c}</td>" for c in rest)

@@ -81,6 +81,8 @@ Change = Callable[[Quantity, Parallel, bool], Quantity]
 
 
 def _mapped(op: Operator, layout: Parallel, every: bool, change: Change) -> Operator:
+    if layout.dp == layout.pp == 1:
+        return op  # every sequence is on every device, in one pass
     changed: dict[str, Any] = {
         kind: tuple((change(q, layout, every), c) for q, c in getattr(op, kind))
         for kind in ("flops", *BYTES)

@@ -5,7 +5,7 @@ import { makeControls } from "./controls.js";
 import { download, h, setText } from "./dom.js";
 import { copyText, figure, saveSvg, toPng } from "./files.js";
 import { makePanel } from "./panel.js";
-import { shortName } from "./plot.js";
+import { machineName } from "./plot.js";
 import { saySource, sayVerdict } from "./say.js";
 import { startOf } from "./state.js";
 import { makeStory } from "./story.js";
@@ -17,12 +17,13 @@ export const PRESETS = [
   { key: "textbook", set: { model: "llama-3.1-8b", machines: ["h100-sxm"], phase: "decode", batch: 1, context: 1, prompt: 2048 } },
   { key: "honest", set: { model: "llama-3.1-8b", machines: ["h100-sxm"], phase: "decode", batch: 1, context: 2048, prompt: 2048 } },
   { key: "server", set: { model: "llama-3.1-70b", machines: ["h200-sxm"], phase: "decode", batch: 64, context: 4096, weights: "fp8" } },
+  { key: "devices", set: { model: "llama-3.1-70b", machines: ["h100-sxm"], phase: "decode", batch: 32, context: 2048, devices: 4 } },
   { key: "experts", set: { model: "qwen3-30b-a3b", machines: ["h100-sxm"], phase: "decode", batch: 16, context: 2048, operators: true } },
   { key: "latent", set: { model: "deepseek-v3", machines: ["h200-sxm"], phase: "decode", batch: 64, context: 8192 } },
   { key: "desk", set: { model: "qwen3-8b", machines: ["rtx-4090"], phase: "decode", batch: 1, context: 4096, weights: "int4:128" } },
   { key: "machines", set: { model: "llama-3.1-8b", machines: ["h100-sxm", "a100-80gb-sxm", "mi300x"], phase: "decode", batch: 16, context: 2048 } },
 ];
-const PLAIN = { weights: "", kv: "", compute: "", ceilings: "", operators: false, story: 0, drafted: 4 };
+const PLAIN = { weights: "", kv: "", compute: "", ceilings: "", operators: false, devices: 1, story: 0, drafted: 4 };
 
 // Builds the app into `root`. options: {state, onChange(state, commit), compact}.
 // → {set, state, view, redraw, addPoints, say}
@@ -119,7 +120,7 @@ export function mount(root, data, t, options) {
 
   function heading() {
     const { c } = view.main;
-    const machines = view.list.map((s) => shortName(s.c.machine.name)).join(" / ");
+    const machines = view.list.map((s) => machineName(s.c)).join(" / ");
     return t("ui.heading", {
       model: view.model.name,
       machine: machines,
@@ -136,7 +137,8 @@ export function mount(root, data, t, options) {
   function sourceLines() {
     const found = new Set();
     for (const { c, used } of view.list) {
-      for (const figure of [c.roof.bandwidth, ...used.map((precision) => c.roof.compute[precision])]) {
+      const links = (c.wire?.strands ?? []).map((strand) => strand.link.bandwidth);
+      for (const figure of [c.roof.bandwidth, ...links, ...used.map((precision) => c.roof.compute[precision])]) {
         const source = data.sources[figure.source];
         if (source) found.add([source.title, figure.date ?? source.date].filter(Boolean).join(", "));
       }
@@ -178,7 +180,7 @@ export function mount(root, data, t, options) {
   }
 
   const fileName = () =>
-    `roofline-${state.model}-${state.machines.join("-")}`.replace(/[^\w.-]+/g, "_").slice(0, 100);
+    `roofline-${state.model}-${view.main.c.devices > 1 ? `${view.main.c.devices}x-` : ""}${state.machines.join("-")}`.replace(/[^\w.-]+/g, "_").slice(0, 100);
 
   function picture() {
     const [name, because] = sayVerdict(view.main.b, t);

@@ -5,6 +5,7 @@
 //   overlapped bound  max(Σ FLOPs/peak, Σ bytes/bandwidth, communication)
 //   serial bound      Σ over operators of max(FLOPs/peak, bytes/bandwidth), and communication
 
+import { wireOf } from "./devices.js";
 import { bind, formatsOf, quantity } from "./work.js";
 
 export const LARGEST_BATCH = 2 ** 40;
@@ -60,11 +61,16 @@ export function arithmetic(roof, precision, exactly = false) {
 const MATRICES = ["linear", "head", "experts"];
 
 // A model in given formats under one machine's roof; null where no roof or no ceiling is known.
-// options: {weights, kv, compute, ceilings, usable}, empty for the default.
+// options: {weights, kv, compute, ceilings, usable, devices}, empty for the default; perfect: what
+// joins the devices takes no time.
 export function makeCase(model, machine, options, formats) {
   const roof = roofOf(machine, options.ceilings);
   if (!roof) return null;
   const table = bind(model, options, formats);
+  if (!table) return null;
+  const devices = options.devices || 1;
+  const wire = devices > 1 ? wireOf(machine, devices, options.perfect) : null;
+  if (devices > 1 && !wire) return null;
   const used = {};
   for (const op of table.operators) {
     if (op.flops.length === 0 || op.compute in used) continue;
@@ -95,6 +101,8 @@ export function makeCase(model, machine, options, formats) {
     table,
     rows,
     used,
+    devices,
+    wire,
     ...formatsOf(model, options, formats),
     bandwidth: roof.bandwidth.value,
     memory: memory === undefined || memory === null ? null : valueOf(memory),
@@ -102,10 +110,6 @@ export function makeCase(model, machine, options, formats) {
     others: new Map(),
   };
 }
-
-// One of two such devices that share every layer; null where the model does not divide by two.
-export const pairOf = (c) =>
-  c.model.pair && makeCase({ ...c.model, tables: c.model.pair }, c.machine, c.options, c.formats);
 
 // The same case with other options; null where they cannot be. Kept with the case, so that
 // asking again on the next frame prices no model again.
@@ -133,11 +137,14 @@ export function bound(c, groups) {
   b.compute_s = 0;
   b.serial_s = 0;
   b.communication_s = 0;
+  b.sent = 0;
+  b.messages = 0;
   for (const row of c.rows) {
     if (row.talk) {
       const [sent, messages] = row.talk.map((terms) => sum(terms, v));
-      const { per_byte, per_message } = c.machine.pair ?? { per_byte: 0, per_message: 0 };
-      b.communication_s += sent * per_byte + messages * per_message;
+      b.communication_s += sent * c.wire.per_byte + messages * c.wire.per_message;
+      b.sent += sent;
+      b.messages += messages;
       continue;
     }
     const f = sum(row.flops, v);
@@ -166,6 +173,8 @@ export function bound(c, groups) {
   b.serial_s += b.communication_s;
   b.overlapped_s = Math.max(b.compute_s, b.memory_s, b.communication_s);
   b.memory_bound = b.memory_s > b.compute_s;
+  b.communication_bound = b.communication_s > Math.max(b.memory_s, b.compute_s);
+  b.binds = b.communication_bound ? "communication" : b.memory_bound ? "memory" : "compute";
   b.intensity = b.flops / b.bytes;
   b.ridge = b.flops / (b.compute_s * c.bandwidth);
   b.tokens = tokensOf(groups);
@@ -173,6 +182,7 @@ export function bound(c, groups) {
   b.attainable = b.flops / b.overlapped_s;
   b.shares = {};
   for (const part in by) b.shares[part] = by[part] / b.serial_s;
+  if (c.wire) b.shares.communication = b.communication_s / b.serial_s;
   return b;
 }
 
@@ -180,14 +190,21 @@ export function bound(c, groups) {
 export function operators(c, groups) {
   const v = c.table.quantities.map((q) => quantity(q, groups));
   return c.rows.map((row) => {
+    const { name, kind, count } = row.op;
+    if (row.talk) {
+      const [sent, messages] = row.talk.map((terms) => sum(terms, v));
+      const seconds = sent * c.wire.per_byte + messages * c.wire.per_message;
+      const nothing = { compute: "", flops: 0, bytes: 0, intensity: null };
+      return { name, kind, count, ...nothing, seconds, bound: "communication", sent, messages, collective: row.op.collective };
+    }
     const flops = sum(row.flops, v);
     const bytes = row.parts.reduce((n, terms) => n + sum(terms, v), 0);
     const busy = flops / row.peak;
     const traffic = bytes / c.bandwidth;
     return {
-      name: row.op.name,
-      kind: row.op.kind,
-      count: row.op.count,
+      name,
+      kind,
+      count,
       compute: row.precision,
       flops,
       bytes,

@@ -1,6 +1,6 @@
 // What the reader sets: selects, sliders over powers of two, numbers typed.
 
-import { h, setAttribute } from "./dom.js";
+import { h, setAttribute, setText } from "./dom.js";
 import { shortName } from "./plot.js";
 import { MOST, MOST_MACHINES, PHASES, wholeNumber } from "./state.js";
 import { count } from "./units.js";
@@ -65,6 +65,8 @@ export function makeControls(data, t, set) {
     compare.value = "";
     set((s) => ({ machines: [...s.machines, id].slice(0, MOST_MACHINES) }), true);
   });
+  const devices = choice([], (n) => set({ devices: Number(n) }, true));
+  const refused = h("p", { class: "refused", role: "status" });
   const chips = h("ul", { class: "chips" });
   const phases = h("div", { class: "segments", role: "radiogroup", "aria-label": t("ui.phase") });
   const name = `phase${(serial += 1)}`;
@@ -112,9 +114,11 @@ export function makeControls(data, t, set) {
       { class: "fields" },
       labelled(t("ui.model"), model),
       labelled(t("ui.machine"), machine),
+      labelled(t("ui.devices"), devices, { class: "field narrow" }),
       h("div", { class: "field" }, h("span", { class: "caption", "aria-hidden": "true" }, t("ui.phase")), phases),
       draftedField,
     ),
+    refused,
     chips,
     more,
   );
@@ -140,6 +144,20 @@ export function makeControls(data, t, set) {
     fill(machine, data.machines.map((m) => [m.id, m.name]));
     const free = data.machines.filter((m) => !state.machines.includes(m.id));
     fill(compare, [["", t("ui.compare.none")], ...free.map((m) => [m.id, m.name])]);
+  }
+
+  // Those that the model and the links allow; one that was asked for and refused stays, and why.
+  function updateDevices(state, view) {
+    const possible = [...new Set([...view.counts, state.devices])].sort((x, y) => x - y);
+    const key = possible.join();
+    if (devices.dataset.key !== key) {
+      devices.dataset.key = key;
+      fill(devices, possible.map((n) => [n, String(n)]));
+    }
+    devices.value = String(state.devices);
+    setAttribute(devices, "aria-invalid", String(!view.counts.includes(state.devices)));
+    setText(refused, view.refusals.join(" "));
+    refused.hidden = view.refusals.length === 0;
   }
 
   function updateChips(state) {
@@ -183,6 +201,7 @@ export function makeControls(data, t, set) {
       draftedField.hidden = state.phase !== "verify";
       if (Number(drafted.value) !== state.drafted) drafted.value = state.drafted;
       updateChips(state);
+      updateDevices(state, view);
       const longest = view.model.longest ?? 131072;
       const powers = (least, value) => Math.max(least, Math.ceil(Math.log2(value)));
       sliders.batch.stretch(powers(12, state.batch));

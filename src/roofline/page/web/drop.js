@@ -4,7 +4,8 @@ import { MOST_POINTS, readPoints } from "./points.js";
 import { count } from "./units.js";
 
 const isObject = (v) => v !== null && typeof v === "object" && !Array.isArray(v);
-const UNITS = { bandwidth: [1e6, 1e16], compute: [1e6, 1e19], capacity: [1e6, 1e16] };
+const UNITS = { bandwidth: [1e6, 1e16], compute: [1e6, 1e19], capacity: [1e6, 1e16], latency: [1e-9, 10] };
+const MOST_LINKS = 20;
 const SECTIONS = ["datasheet", "measured"];
 
 // A machine of a machine file with its numbers checked, or a sentence that says what is wrong.
@@ -50,6 +51,20 @@ export function readMachine(given, data, t) {
         machine[section][unit][text(key)] = found;
       }
     }
+  }
+  machine.links = [];
+  for (const link of Array.isArray(given.links) ? given.links.slice(0, MOST_LINKS) : []) {
+    const bandwidth = figure(link?.bandwidth, "bandwidth", "datasheet");
+    const devices = link?.devices ?? 2;
+    const whole = Number.isInteger(devices) && devices >= 1 && devices <= 2 ** 20;
+    if (!bandwidth || !whole) return wrong("links");
+    const found = { name: text(link.name) || "link", bandwidth, devices };
+    for (const part of ["scope", "topology"]) if (text(link[part])) found[part] = text(link[part]);
+    const known = link.latency ?? null;
+    const least = (data.latencies ?? []).find(([word]) => found.name.toLowerCase().includes(word));
+    found.latency = known === null ? (least?.[1] ?? null) : figure(known, "latency", "datasheet");
+    if (known !== null && !found.latency) return wrong("links");
+    machine.links.push(found);
   }
   return { machine, sources };
 }

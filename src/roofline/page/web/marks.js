@@ -6,7 +6,7 @@ const place = (p) => `${digits(p.x)} FLOP/byte · ${si(p.y, "FLOP/s")}`;
 
 function stepLines(p, phase, t) {
   const b = p.bound;
-  const limited = b.memory_bound ? t("label.memory") : t("label.compute");
+  const limited = t(`label.${b.binds}`);
   const peak = t("mark.peak", { fraction: percent(b.compute_s / b.overlapped_s) });
   const speed = `${digits(b.tokens_per_s)} tokens/s · ${seconds(b.overlapped_s)}`;
   return [place(p), `${limited} · ${peak}`, speed];

@@ -1,21 +1,23 @@
 // The words beside the picture: verdict, numbers that unfold to their formulas, levers.
 
 import { valueOf } from "./bound.js";
+import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setText } from "./dom.js";
 import {
-  sayCapacity, sayClimb, sayLever, sayRoom, sayShares, saySource, saySpeed, sayVerdict, sayWhy,
+  sayCapacity, sayClimb, sayDevices, sayLever, sayRoom, sayShares, saySource, saySpeed, sayVerdict, sayWhy,
 } from "./say.js";
 import { digits, percent } from "./units.js";
 
-const NUMBERS = ["intensity", "ridge", "speed", "climb", "fit"];
-const PARTS = ["weights", "kv", "state", "compute"];
+const NUMBERS = ["intensity", "ridge", "speed", "devices", "climb", "fit"];
+const PARTS = ["weights", "kv", "state", "compute", "communication"];
 
 // What choosing a lever sets.
-function setting({ code, values }) {
+function setting({ code, values }, machine) {
   if (code === "weights" || code === "compute") return { weights: values.to };
   if (code === "kv") return { kv: values.to };
   if (code === "batch") return { batch: values.batch };
   if (code === "speculate") return { phase: "verify", drafted: values.drafted };
+  if (code === "devices" && values.devices <= MOST_DEVICES && joins(machine)) return { devices: values.devices };
   return null;
 }
 
@@ -77,11 +79,11 @@ export function makePanel(data, t, set) {
 
   const figureOf = (f) => ({ kind: "datasheet", ...(typeof f === "object" ? f : {}), value: valueOf(f) });
 
-  function updateLevers(list, machine, state) {
-    const key = JSON.stringify([list, machine]);
+  function updateLevers(list, machine) {
+    const key = JSON.stringify([list, machine.id]);
     if (levers.dataset.key === key) return;
     levers.dataset.key = key;
-    const said = list.map((lever) => [sayLever(lever, machine, t), setting(lever), lever.gain]);
+    const said = list.map((lever) => [sayLever(lever, machine.name, t), setting(lever, machine), lever.gain]);
     while (levers.children.length > said.length) levers.lastChild.remove();
     while (levers.children.length < said.length) levers.append(h("li"));
     said.forEach(([text, patch], i) => {
@@ -104,7 +106,7 @@ export function makePanel(data, t, set) {
       const { c, groups, b, climbed, f, verdict, levers: list, notes: more } = main;
       const [said, because] = sayVerdict(b, t);
       setText(name, said);
-      setText(pair, t(b.memory_bound ? "panel.pair.memory" : "panel.pair.compute"));
+      setText(pair, t(`panel.pair.${b.binds}`));
       setAttribute(label, "data-code", verdict.code);
       setText(numbers, because);
       const full = verdict.code === "capacity";
@@ -113,12 +115,14 @@ export function makePanel(data, t, set) {
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
       setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setText(rows.speed.value, saySpeed(b, state.phase, t));
+      rows.devices.element.hidden = !c.wire;
+      if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
       setText(rows.climb.value, sayClimb(c, groups, climbed, t));
       setText(rows.fit.value, sayRoom(state.phase, climbed, f, c.machine.name, t));
       if (NUMBERS.some((one) => rows[one].element.open)) this.explain(main);
       setAttribute(bar, "aria-label", sayShares(b, t));
       for (const part of PARTS) {
-        const share = b.shares[part];
+        const share = b.shares[part] ?? 0;
         pieces[part].style.flexGrow = String(Math.round(share * 1000) / 1000);
         pieces[part].hidden = share < 0.0005;
       }
@@ -130,16 +134,17 @@ export function makePanel(data, t, set) {
         setAttribute(swatch, "class", `share ${part}`);
         setText(text, `${t(`part.${part}`)} ${percent(b.shares[part])}`);
       });
-      updateLevers(list, c.machine.name, state);
+      updateLevers(list, c.machine);
       sentences(notes, more);
       notesBox.hidden = more.length === 0;
     },
     // The formulas: only while one can be seen.
     explain(main, always = false) {
-      const why = sayWhy(main, t);
+      const why = sayWhy(main, t, data.sources);
+      if (why.devices) why.devices.unshift(...sayDevices(main, t).slice(0, 2));
       const sources = sourcesOf(main.c);
       for (const name of NUMBERS) {
-        if (always || rows[name].element.open) sentences(rows[name].why, [...why[name], ...(sources[name] ?? [])]);
+        if (always || rows[name].element.open) sentences(rows[name].why, [...(why[name] ?? []), ...(sources[name] ?? [])]);
       }
     },
     onOpen(listener) {

@@ -12,6 +12,10 @@ const lineTo = (points) => "M" + points.map(([x, y]) => `${round(x)} ${round(y)}
 export const shortName = (name) =>
   name.replace(/^(NVIDIA|AMD|Intel|Apple|Google|AWS|Huawei)\s+(GeForce\s+|Instinct\s+)?/, "");
 
+// A case's machine, and how many of them.
+export const machineName = ({ machine, devices }) =>
+  `${devices > 1 ? `${devices} × ` : ""}${shortName(machine.name)}`;
+
 // view: {list, dots, points, domain, state}; size: {width, height}; ruler: text → pixels.
 export function plot(view, size, t, ruler) {
   const { list, domain } = view;
@@ -36,7 +40,7 @@ export function plot(view, size, t, ruler) {
     labels: [],
     marks: [],
   };
-  drawAxes(out, size, domain, t, ruler);
+  drawAxes(out, size, domain, list[0].c.devices, t, ruler);
   const at = { out, t, ruler, view };
   // What matters most is labelled first.
   list.forEach((s, i) => drawClimb({ ...at, s, i }));
@@ -53,7 +57,7 @@ export function plot(view, size, t, ruler) {
   return out;
 }
 
-function drawAxes(out, size, domain, t, ruler) {
+function drawAxes(out, size, domain, devices, t, ruler) {
   const { area, X, Y, nodes } = out;
   let end = -Infinity;
   for (const v of ticksOf(domain.x)) {
@@ -78,7 +82,8 @@ function drawAxes(out, size, domain, t, ruler) {
   const y = { class: "title", x: 2, y: 13 };
   nodes.grid.push(["y", "text", y, t(out.narrow ? "plot.y.short" : "chart.y")]);
   const x = { class: "title", x: area.x1, y: size.height - 6, "text-anchor": "end" };
-  nodes.grid.push(["x", "text", x, t(out.narrow ? "plot.x.short" : "plot.x")]);
+  const along = t(out.narrow ? "plot.x.short" : "plot.x");
+  nodes.grid.push(["x", "text", x, devices > 1 ? t("plot.x.device", { along, devices }) : along]);
 }
 
 // A line through points in pixels, and what labels should keep off.
@@ -122,7 +127,7 @@ function labelNodes(p) {
 function drawRoofs({ out, t, ruler, s, i, view }) {
   const { X, Y, area } = out;
   const { low, high } = X;
-  const name = out.several ? `${shortName(s.c.machine.name)} ` : "";
+  const name = out.several ? `${machineName(s.c)} ` : "";
   for (const roof of s.roofs) {
     const measured = roof.kind === "measured";
     const bandwidth = roof.bandwidth ?? s.c.bandwidth;
@@ -163,6 +168,7 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       label(out, ruler, 31, `slope${i}${roof.kind}`, 6, spots, texts, `s${i}`, 3);
     }
   }
+  if (s.talk.length) drawTalk({ out, t, ruler, s, i });
   if (s.ridge.x < high) {
     const x = round(X(s.ridge.x));
     const drop = [[x, Y(s.ridge.y)], [x, area.y1]];
@@ -174,6 +180,36 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
     mark(out, { kind: "ridge", s, i, x, y: Y(s.ridge.y), text: () => sayMark("ridge", s, s.ridge, view.state, t) });
   }
   if (!out.several && !out.narrow) drawOthers(out, ruler, s);
+}
+
+// What the exchanges between devices allow the path's steps: a third ceiling.
+function drawTalk({ out, t, ruler, s, i }) {
+  const { X, Y } = out;
+  const points = [];
+  for (const [n, p] of s.talk.entries()) {
+    const before = s.talk[n - 1];
+    if (p.y > Y.high) {
+      if (before && before.y <= Y.high) points.push(cutAt(before, p, Y.high));
+    } else if (p.y >= Y.low) {
+      if (before && before.y > Y.high) points.push(cutAt(p, before, Y.high));
+      points.push(p);
+    }
+  }
+  const seen = points.filter((p) => p.x >= X.low && p.x <= X.high).map((p) => [X(p.x), Y(p.y)]);
+  if (seen.length < 2) return;
+  line(out, "roofs", `talk${i}`, seen, { class: `roof talk s${i}` }, 12);
+  if (i > 0) return;
+  const spots = [0.5, 0.75, 0.25, 0].map((part) => {
+    const [x, y] = seen[Math.floor((seen.length - 1) * part)];
+    return [x, y, ["nw", "w", "ne", "e", "n"]];
+  });
+  label(out, ruler, 30, "talk", 6, spots, [t("plot.talk"), t("part.communication")], `s${i}`, 3);
+}
+
+// Where the line from one point to another passes a height, in the logarithmic plane.
+function cutAt(from, to, y) {
+  const part = Math.log(y / from.y) / Math.log(to.y / from.y);
+  return { x: from.x * (to.x / from.x) ** part, y };
 }
 
 // Peaks in other precisions, faint.
@@ -204,7 +240,8 @@ function drawClimb({ out, t, ruler, s, i, view }) {
   const most = s.room.most ?? Infinity;
 
   // The path: solid up to the batch that fits, thin from there to its end.
-  const kink = s.path.some((p) => p.x > s.ridge.x) ? [{ x: s.ridge.x, y: s.ridge.y }] : [];
+  const free = s.path.every((p) => !p.bound.communication_bound);
+  const kink = free && s.path.some((p) => p.x > s.ridge.x) ? [{ x: s.ridge.x, y: s.ridge.y }] : [];
   const edge = s.full ? [s.full] : [];
   const end = s.limit ? [s.limit] : [];
   const all = [...s.path, ...kink, ...edge, ...end]
@@ -270,7 +307,7 @@ function drawClimb({ out, t, ruler, s, i, view }) {
 // Prefill, and the step itself: you are here.
 function drawSpots({ out, t, ruler, s, i, state, within }) {
   const { X, Y, nodes } = out;
-  const name = out.several ? `${shortName(s.c.machine.name)} ` : "";
+  const name = out.several ? `${machineName(s.c)} ` : "";
   if (within(s.prefill)) {
     const [x, y] = [X(s.prefill.x), Y(s.prefill.y)];
     const d = `M${round(x)} ${round(y - 7)}l7 7l-7 7l-7 -7z`;
@@ -290,7 +327,7 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
   nodes.marks.push([`here${i}`, "circle", { class: `here s${i}${fits}`, cx: round(x), cy: round(y), r: 5.5 }]);
   out.boxes.push({ x0: x - 11, y0: y - 11, x1: x + 11, y1: y + 11 });
   mark(out, { kind: "here", s, i, x, y, text: () => sayMark("here", s, s.here, state, t) });
-  const values = { batch: count(state.batch), name: shortName(s.c.machine.name) };
+  const values = { batch: count(state.batch), name: machineName(s.c) };
   const texts = i === 0 && !out.several
     ? [t(fits ? "plot.here.over" : "chart.you", values), t("plot.batch", values)]
     : [name.trim()];

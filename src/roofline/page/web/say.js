@@ -1,10 +1,20 @@
 // Sentences from codes and numbers, as roofline/answer.py and why.py say them.
 
-import { bound } from "./bound.js";
+import { bound, using, valueOf } from "./bound.js";
 import { digits, gain, percent, seconds, si } from "./units.js";
+import { total } from "./work.js";
 
 // The verdict's label and its numbers.
 export function sayVerdict(b, t) {
+  if (b.communication_bound) {
+    const numbers = {
+      time: seconds(b.communication_s),
+      times: gain(b.communication_s / Math.max(b.memory_s, b.compute_s)),
+      messages: digits(b.messages),
+      sent: si(b.sent, "B"),
+    };
+    return [t("label.communication"), t("say.intensity.communication", numbers)];
+  }
   const values = { intensity: digits(b.intensity), ridge: digits(b.ridge) };
   return b.memory_bound
     ? [
@@ -88,11 +98,91 @@ export function sayRoom(phase, climbed, f, machine, t) {
 export function sayLever(lever, machine, t) {
   const values = { ...lever.values, machine, gain: gain(lever.gain) };
   if (values.to) values.to = String(values.to).split(":")[0];
-  return t(`lever.${lever.code}`, values);
+  return t(`lever.${lever.code}${values.devices > 2 ? ".more" : ""}`, values);
+}
+
+// Several devices: what each does and sends, over what, and how often the cache is held.
+export function sayDevices({ c, groups, b }, t) {
+  const found = [
+    t("say.parallel.each", {
+      devices: c.devices,
+      weights: si(b.weights, "B"),
+      kv: si(b.kv + b.state, "B"),
+      flops: si(b.flops, "FLOP"),
+    }),
+    t("say.parallel.talk", {
+      sent: si(b.sent, "B"),
+      messages: digits(b.messages),
+      time: seconds(b.communication_s),
+    }),
+    sayWire(c.wire, t),
+  ];
+  const one = [{ ...groups[0], batch: 1 }];
+  const alone = total(using(c, { devices: 1 }).table, "held", one);
+  const copies = alone ? (c.devices * total(c.table, "held", one)) / alone : 1;
+  if (copies > 1.001) found.push(t("say.parallel.copies", { tp: c.devices, copies: digits(copies) }));
+  return found;
+}
+
+function sayWire({ group, strands, latency }, t) {
+  const least = latency
+    ? t("say.parallel.latency", { latency: seconds(valueOf(latency)) })
+    : t("say.parallel.latency.unknown");
+  const [first] = strands;
+  const of = ({ link, carries, bandwidth }) => ({
+    link: link.name,
+    carries: percent(carries),
+    bandwidth: si(bandwidth, "B/s"),
+  });
+  if (strands.length === 1) {
+    return t("say.parallel.wire", { devices: group, ...of(first), latency: least });
+  }
+  return t("say.parallel.beyond", {
+    devices: group,
+    first: first.link.name,
+    joined: first.domain,
+    parts: strands.map((strand) => t("say.parallel.strand", of(strand))).join(t.comma),
+    latency: least,
+  });
+}
+
+// The link that a group's bytes take longest over.
+export const slowest = ({ strands }) =>
+  strands.reduce((most, s) => (s.carries / s.bandwidth > most.carries / most.bandwidth ? s : most));
+
+// The formula behind each exchange, and the source of each link.
+function whyDevices({ c, b, operators }, sources, t) {
+  const found = [
+    t("why.communication", {
+      sent: si(b.sent, "B", 5),
+      messages: digits(b.messages),
+      time: seconds(b.communication_s),
+    }),
+  ];
+  for (const op of operators.filter((one) => one.collective)) {
+    found.push(
+      t("why.exchange", {
+        name: op.name,
+        count: op.count,
+        formula: t(`why.collective.${op.collective}`),
+        devices: c.devices,
+        sent: si(op.sent, "B", 4),
+        link: slowest(c.wire).link.name,
+        time: seconds(op.seconds),
+      }),
+    );
+  }
+  for (const { link } of c.wire.strands) {
+    found.push(saySource(link.bandwidth, "why.link", "B/s", sources, t, { link: link.name }));
+  }
+  const { latency } = c.wire;
+  if (!latency) return [...found, t("why.latency.unknown")];
+  return [...found, saySource(latency, "why.latency", "s", sources, t, { value: seconds(valueOf(latency)) })];
 }
 
 // The formula behind each number with this model's numbers in it, under the number's name.
-export function sayWhy({ c, b, climbed, f }, t) {
+export function sayWhy({ c, b, climbed, f, operators }, t, sources = {}) {
+  const several = c.wire ? ".parallel" : "";
   const limit = climbed.limit === null ? "∞" : digits(climbed.limit);
   const kv = si(f.kv, "B", 5);
   const { bandwidth } = c;
@@ -116,12 +206,13 @@ export function sayWhy({ c, b, climbed, f }, t) {
       t("why.intensity", { intensity: digits(b.intensity, 5) }),
     ],
     speed: [
-      t("why.overlapped", {
+      t(`why.overlapped${several}`, {
         compute: seconds(b.compute_s),
         memory: seconds(b.memory_s),
+        communication: seconds(b.communication_s),
         time: seconds(b.overlapped_s),
       }),
-      t("why.serial", { time: seconds(b.serial_s) }),
+      t(`why.serial${several}`, { time: seconds(b.serial_s) }),
     ],
     climb: [
       t("why.limit", { limit }),
@@ -138,7 +229,8 @@ export function sayWhy({ c, b, climbed, f }, t) {
   }
   if (f.most !== null) {
     why.fit.push(
-      t("why.fit", {
+      t(`why.fit${several}`, {
+        replicas: 1,
         memory: si(f.memory ?? 0, "B", 4),
         usable: percent(f.usable),
         weights: si(f.weights, "B", 4),
@@ -148,6 +240,7 @@ export function sayWhy({ c, b, climbed, f }, t) {
       }),
     );
   }
+  if (c.wire) why.devices = whyDevices({ c, b, operators }, sources, t);
   return why;
 }
 
@@ -158,8 +251,8 @@ export function saySource(figure, key, unit, sources, t, values = {}) {
   if (figure.accumulate) notes.push(`${figure.accumulate} accumulate`);
   const date = figure.date || source.date;
   return t(key, {
-    value: si(figure.value, unit),
-    kind: t(`ceilings.${figure.kind}`),
+    value: si(valueOf(figure), unit),
+    kind: t(`ceilings.${figure.kind ?? "datasheet"}`),
     source: source.title,
     date: date ? `, ${date}` : "",
     note: notes.length ? ` (${notes.join("; ")})` : "",

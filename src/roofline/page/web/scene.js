@@ -57,7 +57,14 @@ export function seriesOf(c, state) {
   const climbed = climb(c, groups);
   const room = fit(c, groups);
   const path = [];
-  for (let i = 0; i <= DOUBLINGS; i += 1) path.push(at(2 ** i));
+  // Over devices the path may bend anywhere: half steps, and the ceiling that bends it.
+  const halves = c.wire ? [1, Math.SQRT2] : [1];
+  for (let i = 0; i <= DOUBLINGS; i += 1) {
+    for (const batch of new Set(halves.map((half) => Math.round(half * 2 ** i)))) {
+      if (!path.length || batch > path.at(-1).batch) path.push(at(batch));
+    }
+  }
+  const talk = c.wire?.per_byte ? path.map(({ x, bound: b }) => ({ x, y: b.flops / b.communication_s })) : [];
   const here = pointOf(c, groupsOf(state), { batch: state.batch });
   // The ridge of the step's own mix of arithmetic: where all runs in one precision, that one's.
   const ridge = { x: here.bound.ridge, y: here.bound.ridge * c.bandwidth };
@@ -69,6 +76,7 @@ export function seriesOf(c, state) {
     roofs: roofsOf(c, used),
     others: otherPeaks(c, used),
     path,
+    talk,
     ticks: TICKS.map(at),
     limit: limit === null ? null : { x: limit, y: Math.min(path.at(-1).y, c.bandwidth * limit) },
     full: room.most ? at(Math.min(room.most, 2 ** DOUBLINGS)) : null,
@@ -111,7 +119,7 @@ export function domainOf(list, dots, points) {
   const ys = [];
   for (const s of list) {
     xs.push(s.lowest / 1.6, s.here.x, s.prefill.x * 1.5, s.ridge.x * 3);
-    ys.push(s.ridge.y * 1.5, s.here.y, s.prefill.y);
+    ys.push(s.ridge.y * 1.5, s.here.y, s.prefill.y, s.path[0].y);
     for (const roof of s.roofs) ys.push(...roof.peaks.map((peak) => peak.value * 1.5));
   }
   for (const other of list[0].others) ys.push(other.value * 1.3);

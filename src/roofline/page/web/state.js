@@ -1,12 +1,13 @@
 // What the reader has chosen, and its form in the address: a link reproduces the view.
 
+import { MOST_DEVICES } from "./devices.js";
 import { step } from "./work.js";
 
 export const PHASES = ["decode", "prefill", "verify", "mixed"];
 export const MOST_MACHINES = 4;
-export const MOST = { batch: 2 ** 20, context: 2 ** 24, prompt: 2 ** 24, drafted: 64 };
+export const MOST = { batch: 2 ** 20, context: 2 ** 24, prompt: 2 ** 24, drafted: 64, devices: MOST_DEVICES };
 
-const NUMBERS = { b: "batch", c: "context", s: "prompt", k: "drafted" };
+const NUMBERS = { tp: "devices", b: "batch", c: "context", s: "prompt", k: "drafted" };
 const FORMATS = { w: "weights", kv: "kv", x: "compute" };
 
 // The state that a page starts with.
@@ -19,6 +20,7 @@ export function startOf(data) {
     context: 2048,
     prompt: 2048,
     drafted: 4,
+    devices: 1,
     weights: "",
     kv: "",
     compute: "",

@@ -2,7 +2,7 @@
 
 import { h, setText } from "./dom.js";
 
-const LLAMA = { model: "llama-3.1-8b", machines: ["h100-sxm"], weights: "", kv: "", compute: "", ceilings: "", operators: false, prompt: 2048, drafted: 4 };
+const LLAMA = { model: "llama-3.1-8b", machines: ["h100-sxm"], weights: "", kv: "", compute: "", ceilings: "", operators: false, devices: 1, prompt: 2048, drafted: 4 };
 
 export const STEPS = [
   { key: "ceilings", set: { ...LLAMA, phase: "decode", batch: 1, context: 2048 } },

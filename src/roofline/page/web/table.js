@@ -1,7 +1,8 @@
 // The table twin of the picture: the same as rows, to read, copy or save.
 
 import { h, setText } from "./dom.js";
-import { shortName } from "./plot.js";
+import { machineName } from "./plot.js";
+import { slowest } from "./say.js";
 import { count, digits, percent, seconds, si } from "./units.js";
 
 const SHOWN_POINTS = 100;
@@ -14,8 +15,8 @@ export function rowsOf(view, t) {
   const plain = (text, value = text) => [text, value];
   const none = plain("", "");
   for (const s of view.list) {
-    const machine = shortName(s.c.machine.name);
-    const titled = (text) => (several ? `${text} · ${machine}` : text);
+    const machine = machineName(s.c);
+    const titled = (text) => (several || s.c.devices > 1 ? `${text} · ${machine}` : text);
     const add = (title, batch, p) => {
       const b = p.bound;
       rows.push([
@@ -25,7 +26,7 @@ export function rowsOf(view, t) {
         plain(si(p.y, "FLOP/s"), p.y),
         b ? plain(seconds(b.overlapped_s), b.overlapped_s) : none,
         b ? plain(digits(b.tokens_per_s), b.tokens_per_s) : none,
-        b ? plain(t(b.memory_bound ? "label.memory" : "label.compute")) : none,
+        b ? plain(t(`label.${b.binds}`)) : none,
       ]);
     };
     add(t("plot.here.short"), state.batch, s.here);
@@ -46,12 +47,14 @@ export function operatorRows(view, t) {
   const rows = view.main.operators.map((op) => [
     [op.name, op.name],
     [String(op.count), op.count],
-    [si(op.flops, ""), op.flops],
-    [si(op.bytes, "B"), op.bytes],
+    op.collective ? ["-", ""] : [si(op.flops, ""), op.flops],
+    op.collective ? [t("table.sent", { bytes: si(op.sent, "B") }), op.sent] : [si(op.bytes, "B"), op.bytes],
     op.intensity === null ? ["-", ""] : [digits(op.intensity), op.intensity],
     [seconds(op.seconds), op.seconds],
     [percent(op.seconds / time), op.seconds / time],
-    op.flops ? [`${t(`bound.${op.bound}`)} (${op.compute})`, op.bound] : ["-", ""],
+    op.flops || op.collective
+      ? [`${t(`bound.${op.bound}`)} (${op.collective ? slowest(view.main.c.wire).link.name : op.compute})`, op.bound]
+      : ["-", ""],
   ]);
   const names = ["operator", "count", "flops", "bytes", "intensity", "seconds", "share", "bound"];
   return { head: names.map((name) => t(`table.${name}`)), rows };

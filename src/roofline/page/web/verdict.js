@@ -2,13 +2,16 @@
 // The same rules as roofline/verdict.py. A lever's gain is found by asking the model again
 // with the change made, so it is the most that the change can give.
 
-import { bound, pairOf, using } from "./bound.js";
+import { bound, using } from "./bound.js";
+import { joins } from "./devices.js";
 
 // The larger part of the ceiling that binds, or no room.
 export function judge(b, f, batch) {
   let code = "compute";
   if (f.most !== null && batch > f.most) {
     code = "capacity";
+  } else if (b.communication_bound) {
+    code = "communication";
   } else if (b.memory_bound) {
     const parts = [
       ["memory:weights", b.weights],
@@ -53,10 +56,8 @@ export function levers(c, phase, groups, b, f) {
     const gain = ((drafted + 1) * b.overlapped_s) / after.overlapped_s;
     found.push({ code: "speculate", gain, values: { drafted } });
   }
-  const pair = pairOf(c);
-  if (pair) {
-    const gain = b.overlapped_s / bound(pair, groups).overlapped_s;
-    found.push({ code: "devices", gain, values: { devices: 2, tp: 2 } });
-  }
+  // Twice as many, over their link; where none is known, at most what a perfect one gives.
+  const devices = 2 * c.devices;
+  ask("devices", { devices, tp: devices }, joins(c.machine) ? { devices } : { devices, perfect: true });
   return found.filter((x) => x.gain >= 1.01).sort((x, y) => y.gain - x.gain);
 }

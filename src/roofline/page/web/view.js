@@ -1,6 +1,7 @@
 // From a state to all that is shown of it: cases, bounds, verdict, scene.
 
 import { bound, climb, fit, makeCase, operators } from "./bound.js";
+import { devicesOf, sayRefused } from "./devices.js";
 import { putUnder, sameName } from "./points.js";
 import { domainOf, dotsOf, seriesOf } from "./scene.js";
 import { groupsOf } from "./state.js";
@@ -25,9 +26,22 @@ export function makeViews(data) {
 
   const optionsOf = ({ weights, kv, compute, ceilings }) => ({ weights, kv, compute, ceilings });
 
-  // A machine without the wanted ceilings or arithmetic is shown with what it has.
+  // The numbers of devices that a model can be divided over on a machine, kept as the cases are.
+  const counts = new Map();
+  function countsOf(model, machine) {
+    let found = counts.get(machine);
+    if (found?.model !== model) {
+      found = { model, list: devicesOf(model, machine) };
+      counts.set(machine, found);
+    }
+    return found.list;
+  }
+
+  // A machine without the wanted ceilings or arithmetic is shown with what it has, and on fewer
+  // devices where so many cannot be.
   function nearest(model, machine, state) {
-    const options = optionsOf(state);
+    const devices = countsOf(model, machine).findLast((n) => n <= state.devices);
+    const options = { ...optionsOf(state), devices };
     for (const changes of [{}, { ceilings: "" }, { compute: "" }, { ceilings: "", compute: "" }]) {
       const c = caseOf(model, machine, { ...options, ...changes });
       if (c) return { c, refused: Object.keys(changes) };
@@ -64,6 +78,7 @@ export function makeViews(data) {
     const model = data.models.find((m) => m.id === state.model) ?? data.models[0];
     const list = [];
     const notes = [...model.notes];
+    const refusals = [];
     for (const id of state.machines) {
       const machine = data.machines.find((m) => m.id === id);
       const found = machine && nearest(model, machine, state);
@@ -74,6 +89,8 @@ export function makeViews(data) {
       for (const refused of found.refused) {
         notes.push(t(`note.no-${refused}`, { machine: machine.name, wanted: state[refused] }));
       }
+      const { devices } = found.c;
+      if (devices !== state.devices) refusals.push(sayRefused(model, machine, state.devices, devices, t));
       list.push(seriesOf(found.c, state));
     }
     if (!list.length) return null;
@@ -100,12 +117,14 @@ export function makeViews(data) {
       model,
       list,
       main,
+      refusals,
+      counts: countsOf(model, c.machine),
       dots,
       points: placed.points,
       hiddenPoints: placed.hidden,
       pointsKey: placed.key,
       domain: domainOf(list, dots, placed.points),
-      said: `${digits(b.intensity)} FLOP/byte, ${t(b.memory_bound ? "label.memory" : "label.compute")}`,
+      said: `${digits(b.intensity)} FLOP/byte, ${t(`label.${b.binds}`)}`,
     };
   };
 }

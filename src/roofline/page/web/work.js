@@ -5,6 +5,8 @@
 // The quantities are those of roofline/step.py. Sums here never subtract large numbers from
 // each other, so that doubles agree with the core's exact integers to 1e-12.
 
+import { tablesFor } from "./devices.js";
+
 export const TRAFFIC = ["weights", "kv_read", "kv_write", "state"];
 
 export const step = {
@@ -112,20 +114,28 @@ export function formatsOf(model, choice, formats) {
 }
 
 // A model's work in chosen formats, as a table of schema roofline.work/1.
-// choice: {weights, kv, compute}, each a name or empty for the checkpoint's own.
+// choice: {weights, kv, compute}, each a name or empty for the checkpoint's own, and {devices}:
+// the work is that of one of so many. null where the model does not divide over them.
 export function bind(model, choice, formats) {
   const { chosen, cache, activations } = formatsOf(model, choice, formats);
-  const { uniform, own, cast } = model.tables;
+  const devices = choice.devices || 1;
+  const found = tablesFor(model, devices);
+  if (!found) return null;
+  const { uniform, own, cast } = found.tables;
   const table = chosen || !own ? uniform : choice.compute ? cast : own;
   const weights = chosen ?? formats[model.stored];
   const size = { w: weights?.size ?? 0, c: cache.size, a: activations.size };
   const attention = SIXTEEN_BITS.includes(choice.compute) ? choice.compute : activations.compute;
   const named = { "@w": choice.compute || weights?.compute, "@a": attention, "@d": activations.compute };
 
+  // A coefficient in these formats, on one of so many devices.
+  const closed = ([coefficient, factor, scale]) =>
+    coefficient * (factor ? size[factor] : 1) * (scale === undefined ? 1 : table.scales[scale][found.at]);
   const terms = (list) => {
     const out = [];
-    for (const [q, coefficient, factor] of list) {
-      const value = factor ? coefficient * size[factor] : coefficient;
+    for (const [q, ...open] of list) {
+      const value = closed(open);
+      if (value === 0) continue;
       const same = out.find((t) => t[0] === q);
       if (same) same[1] += value;
       else out.push([q, value]);
@@ -135,14 +145,16 @@ export function bind(model, choice, formats) {
   const each = (object) => Object.fromEntries(Object.entries(object).map(([k, v]) => [k, terms(v)]));
   return {
     schema: "roofline.work/1",
-    resident: table.resident.reduce((sum, [c, factor]) => sum + (factor ? c * size[factor] : c), 0),
+    resident: table.resident.reduce((sum, open) => sum + closed(open), 0),
     quantities: table.quantities,
-    operators: table.operators.map((op) => ({
-      ...op,
-      compute: named[op.compute] ?? op.compute,
-      flops: terms(op.flops),
-      bytes: each(op.bytes),
-    })),
+    operators: table.operators
+      .filter((op) => devices > 1 || !op.collective)
+      .map((op) => ({
+        ...op,
+        compute: named[op.compute] ?? op.compute,
+        flops: terms(op.flops),
+        bytes: each(op.bytes),
+      })),
   };
 }
 

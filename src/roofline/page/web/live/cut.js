@@ -3,7 +3,7 @@
 
 // model: as roofline/page/data.py writes it; s: its shape, all layers alike, two norms in each.
 export function cutModel(model, s, layers, format, name) {
-  const { uniform } = model.tables;
+  const { uniform } = model.tables; // of one device
   const of = s.layers;
   const gone = of - layers;
   const kept = ({ count }) => (count === of ? layers : count);
@@ -23,10 +23,12 @@ export function cutModel(model, s, layers, format, name) {
     parameters: model.parameters - gone * (perLayer.w + perLayer.a),
     active: model.active - gone * (perLayer.w + perLayer.a),
     notes: [],
+    others: [],
     tables: {
+      devices: [1],
       uniform: {
         ...uniform,
-        resident: uniform.resident.map(([c, factor = ""]) => [c - gone * perLayer[factor], factor]),
+        resident: uniform.resident.map(([c, factor = "", ...scale]) => [c - gone * perLayer[factor], factor, ...scale]),
         operators: uniform.operators.map((op) => ({ ...op, count: kept(op) })),
       },
     },

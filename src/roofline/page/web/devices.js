@@ -1,0 +1,93 @@
+// Several devices: how many a model divides over, what joins them, and how long they take to
+// tell each other something. The same formulas as roofline/machine/links.py, for what tensor
+// parallelism needs: sums and gathers.
+
+import { count } from "./units.js";
+
+export const MOST_DEVICES = 128;
+
+const valueOf = (figure) => (typeof figure === "object" ? figure.value : figure);
+
+// The tables of so many devices, and their place in them; null where the model does not divide so.
+export function tablesFor(model, n) {
+  for (const tables of [model.tables, ...(model.others ?? [])]) {
+    const at = (tables.devices ?? [1]).indexOf(n);
+    if (at >= 0) return { tables, at };
+  }
+  return null;
+}
+
+// The links that a group uses, fastest first, each with how many devices it and faster ones
+// join; null where none joins so many.
+function levels(machine, group) {
+  const links = (machine.links ?? [])
+    .filter((link) => link.scope !== "host")
+    .sort((one, other) => valueOf(other.bandwidth) - valueOf(one.bandwidth));
+  const found = [];
+  let [reached, joined] = [1, 1];
+  for (const link of links) {
+    if (link.devices <= joined) continue;
+    joined = link.devices;
+    let domain = reached;
+    for (let d = reached; d <= Math.min(group, joined); d += 1) {
+      if (group % d === 0 && d % reached === 0) domain = d;
+    }
+    if (domain > reached) found.push([link, domain]);
+    reached = domain;
+    if (reached === group) return found;
+  }
+  return null;
+}
+
+export const joins = (machine) => (machine.links ?? []).some((link) => link.scope !== "host");
+
+// What a sum or gather over `group` devices costs: {strands, latency, per_byte, per_message}, or
+// null where no known link joins them. perfect: over a link that takes no time.
+export function wireOf(machine, group, perfect = false) {
+  if (perfect) return { group, strands: [], latency: null, per_byte: 0, per_message: 0 };
+  const reached = levels(machine, group);
+  if (!reached) return null;
+  let inner = 1;
+  const strands = reached.map(([link, domain]) => {
+    const carries = (1 / inner - 1 / domain) / (1 - 1 / group);
+    inner = domain;
+    const part = link.topology === "mesh" ? Math.min(1, (domain - 1) / (link.devices - 1)) : 1;
+    return { link, domain, carries, bandwidth: valueOf(link.bandwidth) * part };
+  });
+  const known = strands.map(({ link }) => link.latency).filter(Boolean);
+  const longest = known.reduce((most, f) => (!most || valueOf(f) > valueOf(most) ? f : most), null);
+  const latency = known.length === strands.length ? longest : null;
+  return {
+    group,
+    strands,
+    latency,
+    per_byte: Math.max(...strands.map((s) => s.carries / s.bandwidth)),
+    per_message: latency ? valueOf(latency) : 0,
+  };
+}
+
+const counts = (possible) => {
+  const found = [];
+  for (let n = 1; n <= MOST_DEVICES; n *= 2) if (possible(n)) found.push(n);
+  return found;
+};
+
+const joined = (machine, n) => n === 1 || wireOf(machine, n) !== null;
+
+// The numbers of devices that a model can be divided over on a machine.
+export const devicesOf = (model, machine) =>
+  counts((n) => tablesFor(model, n) && joined(machine, n));
+
+// Why it cannot be `n` of them, in words; `used` is what is shown instead.
+export function sayRefused(model, machine, n, used, t) {
+  if (!Number.isInteger(Math.log2(n))) return t("note.devices.power", { n, used });
+  if (!tablesFor(model, n)) {
+    const may = counts((k) => tablesFor(model, k)).join(t.list);
+    return t("note.devices.model", { model: model.name, n, may, used });
+  }
+  if (!joins(machine)) return t("note.devices.none", { machine: machine.name, n });
+  const listed = machine.links
+    .filter((link) => link.scope !== "host")
+    .map((link) => t("note.devices.joins", { link: link.name, devices: count(link.devices) }));
+  return t("note.devices.link", { machine: machine.name, n, joins: listed.join(t.list), used });
+}
