@@ -90,9 +90,10 @@ def test_every_control_by_keyboard_alone(visit):
             assert visible, what
         everything = " ".join(reached)
         for name in ("中文", "Start the story", "The textbook story", "Model", "Machine", "Devices",
-                     "radio", "Formats", "Show operators", "Save SVG", "Save PNG", "Copy link", "Batch",
-                     "Context", "Prompt", "Intensity", "Ridge", "At best", "More batch", "Memory",
-                     "int4 weights", "The picture as a table", "Measured points"):  # fmt: skip
+                     "radio", "Formats", "Show operators", "Save SVG", "Save PNG", "Copy link",
+                     "Batch", "Context", "Prompt", "Intensity", "Ridge", "At best",
+                     "More batch", "Memory", "int4 weights", "The picture as a table",
+                     "Measured points"):  # fmt: skip
             assert name in everything, name
         page.locator("input[type=radio][value=decode]").focus()
         page.keyboard.press("ArrowRight")

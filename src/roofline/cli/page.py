@@ -40,6 +40,13 @@ def add(p: argparse.ArgumentParser) -> None:
         "--points", metavar="FILE", action="append", default=[], help="measured points to show"
     )
     g.add_argument(
+        "--predict",
+        metavar="ENGINE",
+        help="show beside the bound how fast an engine will be, with its interval (vllm, sglang, "
+        "trtllm, llamacpp, … or a profile of your own): for what is shown first, at powers of two; "
+        "with --serve for everything, and on by itself",
+    )
+    g.add_argument(
         "--element",
         action="store_true",
         help="write the <roofline-chart> element as one ES module instead of a page",
@@ -73,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
     if len(args.on) > 4:
         raise InputError("at most four machines can be compared: give --on up to four times")
     first = [args.model] if args.model else []
+    if args.element and args.predict:
+        raise InputError("--predict is for a page: an element carries no predictions")
     if args.element:
         text = make.element_module(make.first_of(first, models), make.first_of(args.on, machines))
         return _write(text, args.output or "roofline-chart.js", args.open)
@@ -89,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.serve:
         return _serve(args, arguments)
+    arguments["predict"] = args.predict
     if args.live or args.engine:
         raise InputError("--live and --engine go with --serve: a model runs in a served page")
     return _write(make.page(**arguments), args.output or DEFAULT_OUTPUT, args.open)
@@ -101,8 +111,10 @@ def _serve(args: argparse.Namespace, arguments: dict[str, Any]) -> int:
     if args.engine and not args.live:
         raise InputError("--engine goes with --live: which model is it to run?")
     file = live.served(args.live, args.engine) if args.live else None
-    page = make.page(**arguments, live=True, file=file)
-    return serve(page, args.port, open_browser=args.open, file=file)
+    asked = {name: arguments[name] for name in ("model", "on", "models", "machines")}
+    oracle = make.oracle(**asked, predict=args.predict)
+    page = make.page(**arguments, live=True, file=file, oracle=oracle)
+    return serve(page, args.port, open_browser=args.open, file=file, oracle=oracle)
 
 
 def _points(path: str) -> list[dict[str, object]]:

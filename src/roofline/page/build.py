@@ -14,7 +14,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import words as core_words
@@ -24,6 +24,8 @@ from .bundle import FOLDER, bundle, read
 from .still import still
 
 _USED = ("label", "part", "ceilings", "say", "lever", "chart", "table", "bound", "why", "title")
+
+_PREDICTED = ("predict.speed", "predict.time", "predict.roof", "predict.like", "predict.strange")
 
 
 def languages() -> tuple[str, ...]:
@@ -36,7 +38,7 @@ def page_words(language: str) -> dict[str, str]:
     folder = os.path.dirname(core_words.__file__)
     with open(os.path.join(folder, f"{language}.json"), encoding="utf-8") as file:
         core: dict[str, str] = json.load(file)
-    shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED}
+    shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED or k.startswith(_PREDICTED)}
     return {**shared, **json.loads(read(f"{language}.json"))}
 
 
@@ -83,6 +85,7 @@ def build(
     *,
     live: bool = False,
     file: browser.Served | None = None,
+    engines: Sequence[Mapping[str, str]] = (),
 ) -> str:
     """The page as one text.
 
@@ -92,6 +95,7 @@ def build(
         language: of what is seen before (or without) script; readers then get their own.
         live: whether it is served by ``roofline page --serve``.
         file: the model file that is served with it.
+        engines: those that the server predicts for.
     """
     all_words = {name: {**page_words(name), **browser.words(name)} for name in languages()}
     words = all_words[language]
@@ -101,6 +105,8 @@ def build(
     given = {**data, "formats": {**told.pop("formats"), **data["formats"]}, "browser": told}
     if live:
         given["live"] = True
+        given["engines"] = list(engines)
+        given["known"] = [machine["id"] for machine in data["machines"]]
     buttons = "".join(
         f'<button type="button" lang="{name}" data-lang="{name}" '
         f'aria-pressed="{str(name == language).lower()}">'

@@ -147,6 +147,14 @@ def _matrix(model: Model) -> float:
     return model.scheme.weight(path).size
 
 
+def model_id(model: str | Model) -> str:
+    """A model's id on the page."""
+    if isinstance(model, str):
+        found = _entry(model).get("id")
+        return str(found or load_model(model).name)
+    return model.name
+
+
 def _entry(name: str) -> dict[str, Any]:
     from .. import catalogue
     from ..errors import NotFound

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import words as core_words
 from ..bound import Case
@@ -24,6 +24,9 @@ from .factors import MOST_DEVICES
 from .live import Served
 from .still import still
 
+if TYPE_CHECKING:
+    from .predicted import Oracle
+
 Things = Sequence[str | Model]
 
 
@@ -39,12 +42,14 @@ def page(
     step: Step | None = None,
     formats: Mapping[str, str | None] | None = None,
     devices: int = 1,
+    predict: str | None = None,
     models: Sequence[str | Model] = MODELS,
     machines: Sequence[str | Machine] = MACHINES,
     points: Iterable[Mapping[str, Any]] = (),
     language: str | None = None,
     live: bool = False,
     file: Served | None = None,
+    oracle: Oracle | None = None,
     date: str | None = None,
 ) -> str:
     """One self-contained HTML document.
@@ -55,11 +60,14 @@ def page(
         step: the step shown first; by default decode at batch 1, context 2048.
         formats: ``weights``, ``kv``, ``compute``, ``ceilings`` shown first.
         devices: tensor-parallel devices shown first, a power of two up to 128.
+        predict: an engine to predict for: what is shown first, over up to 8 devices, at the
+            stops of the sliders; in a live page shown first, and the server answers for all.
         models, machines: the others to choose from.
         points: measured points, as their files hold them.
         language: of what is seen before script; readers get their browser's.
         live: for ``roofline page --serve``.
         file: the model file that runs in it, for ``--live``.
+        oracle: what answers for its predictions, where it is served.
         date: the day to put in; by default today.
 
     Raises:
@@ -93,8 +101,66 @@ def page(
         **state_of(step),
         **chosen,
     }
+    if predict and oracle is None:
+        data["predicted"] = _predicted(predict, case, data, wanted or [machine], chosen)
+        data["start"]["engine"] = data["predicted"][0]["engine"]["id"]
+    if oracle is not None:
+        data["start"]["engine"] = oracle.first or usual(case.machine)
     words = core_words.choose(language)
-    return build.build(data, explain_case(case, step), words.language, live=live, file=file)
+    engines = oracle.to_json() if oracle else ()
+    return build.build(
+        data, explain_case(case, step), words.language, live=live, file=file, engines=engines
+    )
+
+
+def _predicted(
+    engine: str,
+    case: Case,
+    data: Mapping[str, Any],
+    machines: Sequence[str | Machine],
+    formats: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    # Of the first model on the machines shown first, over those numbers of devices that can be.
+    from .predicted import grids
+
+    ids = [m["id"] for m in data["machines"]]
+    on = dict(zip(ids, machines[:4], strict=False))
+    model = {data["models"][0]["id"]: case.model}
+    found = grids(engine, model, on, formats, case.parallel.devices)
+    for n in (1, 2, 4, 8):
+        if n == case.parallel.devices:
+            continue
+        try:
+            found += grids(engine, model, on, formats, n)
+        except InputError:
+            continue
+    return found
+
+
+def oracle(
+    model: str | None = None,
+    on: Sequence[str] = (),
+    *,
+    models: Sequence[str] = MODELS,
+    machines: Sequence[str] = MACHINES,
+    predict: str | None = None,
+) -> Oracle:
+    """What answers for the predictions of a served page, with these things on it.
+
+    Raises:
+        RooflineError: a name, file or engine that cannot be used.
+    """
+    from .data import model_id
+    from .predicted import Oracle
+
+    ours = first_of([model] if model is not None else [], models)
+    theirs = first_of(list(on), machines)
+    return Oracle({model_id(m): m for m in ours}, {load_machine(k).id: k for k in theirs}, predict)
+
+
+def usual(machine: Machine) -> str:
+    """The engine that a served page predicts for where none is asked for."""
+    return "vllm" if machine.kind == "gpu" else "llamacpp"
 
 
 def first_of(wanted: Sequence[Any], others: Sequence[Any]) -> list[Any]:

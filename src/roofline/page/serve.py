@@ -23,6 +23,7 @@ from ..model.load import from_config
 from .build import embedded
 from .data import format_json, model_json
 from .live import POLICY, Served
+from .predicted import Oracle
 
 LARGEST_CONFIG = 4 << 20
 """Bytes. A config is a few kilobytes."""
@@ -40,8 +41,12 @@ HEADERS = {
 }
 
 
-def config_answer(text: bytes) -> dict[str, Any]:
+def config_answer(text: bytes, oracle: Oracle | None = None) -> dict[str, Any]:
     """A model of a posted config, as the page takes it, with the formats that it names.
+
+    Args:
+        text: the config.
+        oracle: learns of the model, so that it can be asked about it.
 
     Raises:
         InputError: it is not a config, or one that cannot be counted.
@@ -50,7 +55,10 @@ def config_answer(text: bytes) -> dict[str, Any]:
     name = data.get("_name_or_path") if isinstance(data, dict) else None
     known = isinstance(name, str) and name.strip()
     where = os.path.basename(str(name).rstrip("/"))[:60] if known else "config.json"
-    model = model_json(from_config(data, where or "config.json"))
+    read = from_config(data, where or "config.json")
+    model = model_json(read)
+    if oracle is not None:
+        oracle.add(f"file-{where}", read)
     names = {model["dtype"], model["kv"], model["stored"]} - {None}
     return {
         "model": {**model, "id": f"file-{where}", "source": {"title": where}},
@@ -59,7 +67,8 @@ def config_answer(text: bytes) -> dict[str, Any]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers ``GET /`` with the page and ``POST /api/model`` with a model."""
+    """Answers ``GET /`` with the page, ``POST /api/model`` with a model and ``POST /api/predict``
+    with a prediction."""
 
     server_version = "roofline"
     sys_version = ""
@@ -83,22 +92,26 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(404, "there is nothing at this address")
 
     def do_POST(self) -> None:
-        """The model of a config."""
+        """The model of a config, or a prediction."""
         if not (self._asked_here() and self._asked_by_us()):
             return
-        if self.path != "/api/model":
+        oracle = self.server.oracle
+        if self.path != "/api/model" and (oracle is None or self.path != "/api/predict"):
             self._refuse(404, "there is nothing at this address")
             return
         body = self._body()
         if body is None:
             return
         try:
-            answer = config_answer(body)
+            if oracle is not None and self.path == "/api/predict":
+                answer = oracle.answer(parse_json(body, "question"))
+            else:
+                answer = config_answer(body, oracle)
         except RooflineError as error:
             self._refuse(422, str(error))
         except Exception as error:
             # A fault of ours must not take the page down; it is named, not shown in full.
-            self._refuse(500, f"roofline failed on this config ({type(error).__name__})")
+            self._refuse(500, f"roofline failed on this question ({type(error).__name__})")
         else:
             self._json(200, answer)
 
@@ -167,13 +180,16 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, page: str, port: int = 0, file: Served | None = None) -> None:
+    def __init__(
+        self, page: str, port: int = 0, file: Served | None = None, oracle: Oracle | None = None
+    ) -> None:
         """Bind to a port of the loopback, any free one where it is 0.
 
         Raises:
             InputError: the port cannot be had.
         """
         self.page = page.encode()
+        self.oracle = oracle
         self.files = file.addresses if file else {}
         try:
             super().__init__(("127.0.0.1", port), Handler)
@@ -190,10 +206,15 @@ class Server(ThreadingHTTPServer):
 
 
 def serve(
-    page: str, port: int = 0, *, open_browser: bool = False, file: Served | None = None
+    page: str,
+    port: int = 0,
+    *,
+    open_browser: bool = False,
+    file: Served | None = None,
+    oracle: Oracle | None = None,
 ) -> int:
     """Serve the page until interrupted."""
-    with Server(page, port, file) as server:
+    with Server(page, port, file, oracle) as server:
         print(f"{server.address}  (this machine only; Ctrl-C ends it)", flush=True)
         if open_browser:
             import webbrowser

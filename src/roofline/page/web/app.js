@@ -6,6 +6,7 @@ import { download, h, setText } from "./dom.js";
 import { copyText, figure, saveSvg, toPng } from "./files.js";
 import { makePanel } from "./panel.js";
 import { machineName } from "./plot.js";
+import { makePredictions } from "./predicted.js";
 import { saySource, sayVerdict } from "./say.js";
 import { startOf } from "./state.js";
 import { makeStory } from "./story.js";
@@ -32,17 +33,21 @@ export function mount(root, data, t, options) {
   let points = options.points ?? [];
   let view = null;
   let waiting = 0;
-  const viewOf = makeViews(data);
+  const later = () => {
+    if (!waiting) waiting = requestAnimationFrame(render);
+  };
+  const predictions = makePredictions(data, later);
+  const viewOf = makeViews(data, predictions);
 
   const set = (change, commit = true) => {
     const patch = typeof change === "function" ? change(state) : change;
     state = { ...state, ...patch };
-    if (!waiting) waiting = requestAnimationFrame(render);
+    later();
     options.onChange?.(state, commit);
   };
 
   const chart = makeChart();
-  const controls = makeControls(data, t, set);
+  const controls = makeControls(data, t, set, predictions.engines);
   const panel = makePanel(data, t, set);
   const table = makeTable(t);
   const story = makeStory(data, t, set);

@@ -58,7 +58,7 @@ function powerSlider(name, largest, t, set) {
 }
 
 // → {top, sliders, update(state, view)}; set(patch, commit) is called on every change.
-export function makeControls(data, t, set) {
+export function makeControls(data, t, set, engines = []) {
   const model = choice([], (id) => set({ model: id }, true));
   const machine = choice([], (id) => set((s) => ({ machines: [id, ...s.machines.slice(1).filter((x) => x !== id)] }), true));
   const compare = choice([], (id) => {
@@ -84,6 +84,10 @@ export function makeControls(data, t, set) {
     [["", t("ui.ceilings.own")], ["datasheet", t("ceilings.datasheet")], ["measured", t("ceilings.measured")]],
     (value) => set({ ceilings: value }, true),
   );
+  const engine = choice(
+    [["", t("ui.engine.none")], ...engines.map((one) => [one.id, one.title])],
+    (id) => set({ engine: id }, true),
+  );
   const dots = h("input", { type: "checkbox", onchange: () => set({ operators: dots.checked }, true) });
   const drafted = h("input", { type: "number", min: 1, max: MOST.drafted });
   drafted.addEventListener("change", () => {
@@ -95,7 +99,7 @@ export function makeControls(data, t, set) {
   const more = h(
     "details",
     { class: "more" },
-    h("summary", {}, t("ui.formats")),
+    h("summary", {}, t(engines.length ? "ui.formats.engine" : "ui.formats")),
     h(
       "div",
       { class: "fields" },
@@ -104,6 +108,7 @@ export function makeControls(data, t, set) {
       labelled(t("ui.compute"), compute),
       labelled(t("ui.ceilings"), ceilings),
       labelled(t("ui.compare"), compare),
+      engines.length ? labelled(t("ui.engine"), engine) : null,
     ),
   );
   const top = h(
@@ -196,6 +201,7 @@ export function makeControls(data, t, set) {
       kv.value = state.kv;
       compute.value = state.compute;
       ceilings.value = state.ceilings;
+      engine.value = state.engine;
       dots.checked = state.operators;
       for (const radio of phases.querySelectorAll("input")) radio.checked = radio.value === state.phase;
       draftedField.hidden = state.phase !== "verify";

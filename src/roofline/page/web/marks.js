@@ -1,5 +1,6 @@
 // What hover and focus say about a mark: a title and a few numbers.
 
+import { sayPredicted } from "./say.js";
 import { count, digits, gain, percent, seconds, si } from "./units.js";
 
 const place = (p) => `${digits(p.x)} FLOP/byte · ${si(p.y, "FLOP/s")}`;
@@ -41,6 +42,12 @@ export function sayMark(kind, s, p, state, t) {
   }
   const title = t(kind === "here" ? "chart.you" : "plot.batch", { batch: count(p.batch) });
   return titled(title, ...stepLines(p, state.phase, t));
+}
+
+// A prediction: of which engine, its time and its interval, beside the bound.
+export function sayPrediction(s, t) {
+  const { engine } = s.predicted;
+  return [t("plot.predicted", { engine: engine.title }), ...sayPredicted(s.predicted, t).slice(0, 3)];
 }
 
 // A measured point: what ran, where it lies, how much of its roof it reaches.

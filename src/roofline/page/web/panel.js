@@ -4,11 +4,12 @@ import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setText } from "./dom.js";
 import {
-  sayCapacity, sayClimb, sayDevices, sayLever, sayRoom, sayShares, saySource, saySpeed, sayVerdict, sayWhy,
+  sayCapacity, sayClimb, sayDevices, sayLever, sayPredicted, sayRoom, sayShares, saySource, saySpeed,
+  sayVerdict, sayWhy,
 } from "./say.js";
 import { digits, percent } from "./units.js";
 
-const NUMBERS = ["intensity", "ridge", "speed", "devices", "climb", "fit"];
+const NUMBERS = ["intensity", "ridge", "speed", "predicted", "devices", "climb", "fit"];
 const PARTS = ["weights", "kv", "state", "compute", "communication"];
 
 // What choosing a lever sets.
@@ -53,6 +54,9 @@ export function makePanel(data, t, set) {
     levers,
     notesBox,
   );
+
+  const sayPredictedFor = (p) =>
+    `${sayPredicted(p, t)[0]}${p.engine ? ` (${p.engine.title.split(",")[0]})` : ""}`;
 
   function sentences(box, list) {
     while (box.children.length > list.length) box.lastChild.remove();
@@ -115,6 +119,8 @@ export function makePanel(data, t, set) {
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
       setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setText(rows.speed.value, saySpeed(b, state.phase, t));
+      rows.predicted.element.hidden = !main.predicted;
+      if (main.predicted) setText(rows.predicted.value, sayPredictedFor(main.predicted));
       rows.devices.element.hidden = !c.wire;
       if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
       setText(rows.climb.value, sayClimb(c, groups, climbed, t));
@@ -141,6 +147,7 @@ export function makePanel(data, t, set) {
     // The formulas: only while one can be seen.
     explain(main, always = false) {
       const why = sayWhy(main, t, data.sources);
+      if (main.predicted) why.predicted = [...sayPredicted(main.predicted, t).slice(1), t("predicted.means")];
       if (why.devices) why.devices.unshift(...sayDevices(main, t).slice(0, 2));
       const sources = sourcesOf(main.c);
       for (const name of NUMBERS) {

@@ -1,6 +1,6 @@
 // The picture as nodes: [key, tag, attributes, text], in layers, and the marks one can point at.
 
-import { sayMark } from "./marks.js";
+import { sayMark, sayPrediction } from "./marks.js";
 import { place } from "./place.js";
 import { logScale, ticksOf } from "./scale.js";
 import { count, digits, si, tick } from "./units.js";
@@ -327,12 +327,29 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
   nodes.marks.push([`here${i}`, "circle", { class: `here s${i}${fits}`, cx: round(x), cy: round(y), r: 5.5 }]);
   out.boxes.push({ x0: x - 11, y0: y - 11, x1: x + 11, y1: y + 11 });
   mark(out, { kind: "here", s, i, x, y, text: () => sayMark("here", s, s.here, state, t) });
+  if (s.predicted?.value) drawPrediction({ out, t, ruler, s, i });
   const values = { batch: count(state.batch), name: machineName(s.c) };
   const texts = i === 0 && !out.several
     ? [t(fits ? "plot.here.over" : "chart.you", values), t("plot.batch", values)]
     : [name.trim()];
   const spots = [[x, y, ["se", "e", "s", "ne", "n", "sw", "nw", "w"]]];
   label(out, ruler, i, `here${i}`, 13, spots, texts, `strong s${i}`);
+}
+
+// Where it will be: the expected point below its bound, and the interval as a bar.
+function drawPrediction({ out, t, ruler, s, i }) {
+  const { X, Y, nodes, area } = out;
+  const p = s.predicted;
+  const [x, y, top, low] = [X(p.x), Y(p.y), Y(p.highest), Math.min(Y(p.lowest), area.y1)].map(round);
+  const bar = `M${x} ${top}V${low}M${x - 5} ${top}h10M${x - 5} ${low}h10`;
+  nodes.marks.push([`interval${i}`, "path", { class: `interval s${i}`, d: bar }]);
+  const box = { x: x - 4.5, y: y - 4.5, width: 9, height: 9 };
+  nodes.marks.push([`predicted${i}`, "rect", { class: `predicted s${i}`, ...box }]);
+  out.boxes.push({ x0: x - 6, y0: top, x1: x + 6, y1: low });
+  mark(out, { kind: "predicted", s, i, x, y, text: () => sayPrediction(s, t) });
+  if (out.several) return;
+  const texts = [t("plot.predicted", { engine: p.engine.title }), t("plot.predicted.short")];
+  label(out, ruler, 10, `predicted${i}`, 9, [[x, y, ["e", "se", "w", "sw"]], [x, low, ["se", "s", "sw"]]], texts, `s${i}`);
 }
 
 // What ×N would promise, if a batch read nothing but the weights: beside the roof, as a ghost.

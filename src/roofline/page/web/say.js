@@ -50,6 +50,28 @@ export function saySpeed(b, phase, t) {
   });
 }
 
+// A prediction as sentences: speed, time, the part of the bound that it reaches, whose it is, how
+// alike the case is to what was measured. Where there is none, why.
+export function sayPredicted(p, t) {
+  if (p.error) return [p.error];
+  if (p.none) return [t(`predicted.none.${p.none}`)];
+  const { tokens, overlapped_s: least } = p.of;
+  const speeds = { speed: digits(tokens / p.value), low: digits(tokens / p.high), high: digits(tokens / p.low) };
+  const strange = p.strangers.map((name) => t(`predict.strange.${name}`)).join(t.list);
+  const like = !p.rows
+    ? t("predict.like.none", { profile: p.engine.id })
+    : strange
+      ? t("predict.like.strange", { rows: p.rows, strange, widen: gain(p.widen) })
+      : t("predict.like.seen", { rows: p.rows });
+  return [
+    t("predict.speed", speeds),
+    t("predict.time", { time: seconds(p.value), low: seconds(p.low), high: seconds(p.high) }),
+    t("predict.roof", { time: seconds(least), share: percent(least / p.value) }),
+    t("predicted.by", { engine: p.engine.title, versions: p.engine.versions ? ` ${p.engine.versions}` : "" }),
+    like,
+  ];
+}
+
 export function sayShares(b, t) {
   return Object.entries(b.shares)
     .filter(([, share]) => share >= 0.0005)

@@ -120,6 +120,7 @@ export function domainOf(list, dots, points) {
   for (const s of list) {
     xs.push(s.lowest / 1.6, s.here.x, s.prefill.x * 1.5, s.ridge.x * 3);
     ys.push(s.ridge.y * 1.5, s.here.y, s.prefill.y, s.path[0].y);
+    if (s.predicted?.value) ys.push(s.predicted.lowest / 1.3);
     for (const roof of s.roofs) ys.push(...roof.peaks.map((peak) => peak.value * 1.5));
   }
   for (const other of list[0].others) ys.push(other.value * 1.3);

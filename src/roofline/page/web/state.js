@@ -25,6 +25,7 @@ export function startOf(data) {
     kv: "",
     compute: "",
     ceilings: "",
+    engine: "",
     operators: false,
     story: 0,
     lang: "",
@@ -58,6 +59,8 @@ export function readHash(hash, data) {
     if (value === "" || data.choices[name].includes(value)) state[name] = value;
   }
   if (["", "datasheet", "measured"].includes(given.get("at"))) state.ceilings = given.get("at");
+  const engines = (data.engines ?? (data.predicted ?? []).map((p) => p.engine)).map((one) => one.id);
+  if (["", ...engines].includes(given.get("e"))) state.engine = given.get("e");
   if (given.has("ops")) state.operators = given.get("ops") === "1";
   const story = Number(given.get("story"));
   if (Number.isInteger(story) && story >= 0 && story < 100) state.story = story;
@@ -75,6 +78,7 @@ export function writeHash(state, data) {
   changed("p", "phase");
   for (const [key, name] of Object.entries({ ...NUMBERS, ...FORMATS })) changed(key, name);
   changed("at", "ceilings");
+  changed("e", "engine");
   changed("ops", "operators", state.operators ? "1" : "0");
   changed("story", "story");
   changed("lang", "lang");

@@ -30,6 +30,26 @@ export function rowsOf(view, t) {
       ]);
     };
     add(t("plot.here.short"), state.batch, s.here);
+    if (s.predicted?.value) {
+      const p = s.predicted;
+      const { tokens } = p.of;
+      const name = t("plot.predicted", { engine: p.engine.title });
+      for (const [text, seconds_, y] of [
+        [name, p.value, p.y],
+        [t("table.predicted.low", { name }), p.low, p.highest],
+        [t("table.predicted.high", { name }), p.high, p.lowest],
+      ]) {
+        rows.push([
+          plain(titled(text)),
+          plain(count(state.batch), state.batch),
+          plain(digits(p.x), p.x),
+          plain(si(y, "FLOP/s"), y),
+          plain(seconds(seconds_), seconds_),
+          plain(digits(tokens / seconds_), tokens / seconds_),
+          none,
+        ]);
+      }
+    }
     add(t("table.ridge"), null, s.ridge);
     for (const p of s.ticks) add(t(state.phase === "prefill" ? "phase.decode.name" : `phase.${state.phase}.name`), p.batch, p);
     if (s.full) add(t("plot.full.short"), s.full.batch, s.full);

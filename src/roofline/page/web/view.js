@@ -8,8 +8,16 @@ import { groupsOf } from "./state.js";
 import { digits } from "./units.js";
 import { judge, levers } from "./verdict.js";
 
+// A prediction in the plane, below the step that it is of; or why there is none.
+function predictedAt({ here }, found) {
+  if (!found?.value) return found ?? null;
+  const at = (seconds) => here.bound.flops / seconds;
+  return { ...found, x: here.x, y: at(found.value), lowest: at(found.high), highest: at(found.low), of: here.bound };
+}
+
 // Cases are kept, so that dragging a slider prices no model again.
-export function makeViews(data) {
+// predictions: as predicted.js makes them, where there are any.
+export function makeViews(data, predictions = null) {
   const cases = new Map();
   const placed = { key: "", points: [], hidden: 0 };
 
@@ -103,11 +111,13 @@ export function makeViews(data) {
       if (note) notes.push(`${format}: ${note}`);
     }
     const groups = groupsOf(state);
+    predictions?.begin();
+    for (const s of list) s.predicted = predictedAt(s, predictions?.of(s.c, state, groups));
     const b = bound(c, groups);
     const climbed = climb(c, groups);
     const f = fit(c, groups);
     const verdict = judge(b, f, groups[0].batch);
-    const main = { c, groups, b, climbed, f, verdict, notes };
+    const main = { c, groups, b, climbed, f, verdict, notes, predicted: list[0].predicted };
     main.levers = levers(c, state.phase, groups, b, f);
     main.operators = operators(c, groups);
     const dots = state.operators ? dotsOf(list[0], state) : [];
