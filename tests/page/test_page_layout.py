@@ -27,7 +27,7 @@ def test_labels_never_collide(lab, width, language):
                         const [batch, context] = ends[(n + Math.floor(n / 5)) % ends.length];
                         const state = { model: model.id, machines: [machines[n % machines.length]],
                             batch, context, operators: n % 3 === 0,
-                            phase: n % 7 === 0 ? "prefill" : "decode" };
+                            devices: 2 ** (n % 4), phase: n % 7 === 0 ? "prefill" : "decode" };
                         app.set(state, false);
                         app.refresh();
                         for (const what of lab.collisions(document, width)) {

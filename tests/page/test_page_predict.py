@@ -8,11 +8,13 @@ import random
 import re
 import threading
 from collections.abc import Iterator
+from importlib import resources
 from typing import Any
 
 import pytest
 
 from page.conftest import Quiet
+from page.files import read
 from page.test_page_core import READ
 from roofline.bound import Case
 from roofline.errors import InputError, NotFound
@@ -272,5 +274,33 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_pat
     page.evaluate("location.hash = '#e=&lang=en'")
     page.wait_for_timeout(120)
     assert not row(page).is_visible()
+    context.close()
+    assert quiet.said == []
+
+
+@pytest.mark.parametrize(("scheme", "language"), [("light", "en-US"), ("dark", "zh-CN")])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_devices_and_prediction_in_every_look(browser, tmp_path, scheme, language, width):
+    text = make_page(MODEL, [MACHINE], language="en", predict="vllm")
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme
+    )
+    page = context.new_page()
+    quiet = Quiet(page)
+    page.goto(f"file://{tmp_path}/page.html#tp=4&b=8&ops=1")
+    page.locator("rect.predicted").wait_for()
+    page.evaluate(read("lab.js") + "; Object.assign(window, { collisions, crowding });")
+    axe = resources.files(pytest.importorskip("axe_playwright_python")) / "axe.min.js"
+    page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+    page.evaluate(axe.read_text("utf-8"))
+    for hash in ("#tp=4&b=8&ops=1", "#tp=64&b=1", "#on=h100-sxm,rtx-4090&tp=8&b=4096"):
+        page.evaluate(f"location.hash = {hash!r}")
+        page.wait_for_timeout(150)
+        assert page.evaluate("collisions(document, innerWidth)") == [], hash
+        assert page.evaluate("crowding(document.body)") == [], hash
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        said = [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]]
+        assert said == [], hash
     context.close()
     assert quiet.said == []

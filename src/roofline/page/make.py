@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import words as core_words
 from ..bound import Case
-from ..errors import InputError
+from ..errors import InputError, RooflineError, UnsupportedError
 from ..explanation import Explanation, explain_case
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
@@ -121,19 +121,21 @@ def _predicted(
     formats: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     # Of the first model on the machines shown first, over those numbers of devices that can be.
+    from ..predict import load_profile
     from .predicted import grids
 
-    ids = [m["id"] for m in data["machines"]]
-    on = dict(zip(ids, machines[:4], strict=False))
+    profile = load_profile(engine)
     model = {data["models"][0]["id"]: case.model}
-    found = grids(engine, model, on, formats, case.parallel.devices)
-    for n in (1, 2, 4, 8):
-        if n == case.parallel.devices:
-            continue
-        try:
-            found += grids(engine, model, on, formats, n)
-        except InputError:
-            continue
+    found: list[dict[str, Any]] = []
+    refused: RooflineError | None = None
+    for id, machine in zip((m["id"] for m in data["machines"]), machines[:4], strict=False):
+        for n in sorted({1, 2, 4, 8, case.parallel.devices}):
+            try:
+                found += grids(profile, model, {id: machine}, formats, n)
+            except (InputError, UnsupportedError) as error:
+                refused = error
+    if not found and refused:
+        raise refused
     return found
 
 

@@ -7,7 +7,7 @@ import { copyText, figure, saveSvg, toPng } from "./files.js";
 import { makePanel } from "./panel.js";
 import { machineName } from "./plot.js";
 import { makePredictions } from "./predicted.js";
-import { saySource, sayVerdict } from "./say.js";
+import { sayPredicted, saySource, sayVerdict } from "./say.js";
 import { startOf } from "./state.js";
 import { makeStory } from "./story.js";
 import { makeTable, operatorRows, pointRows, rowsOf, toCsv } from "./table.js";
@@ -195,11 +195,13 @@ export function mount(root, data, t, options) {
     const peaks = [...new Set(Object.values(c.used))].map((precision) =>
       saySource(c.roof.compute[precision], "why.peak", "FLOP/s", data.sources, t, { precision }),
     );
+    const { predicted } = view.main;
+    const told = predicted?.value ? [0, 3].map((i) => sayPredicted(predicted, t)[i]) : [];
     const address = location.protocol.startsWith("http") ? ` · ${location.href}` : "";
     return figure(chart, {
       title: heading(),
       sub: `${step} · ${t("plot.batch", { batch: count(state.batch) })} · ${t("ui.tokens", { count: count(state.context) })} · ${name}${t("ui.colon")}${because}`,
-      feet: [...peaks, roof, ...sourceLines(), `roofline ${data.version} · ${today()}${address}`],
+      feet: [...told, ...peaks, roof, ...sourceLines(), `roofline ${data.version} · ${today()}${address}`],
     });
   }
 
