@@ -140,6 +140,7 @@ def test_devices_by_mouse_and_keyboard(visit):
         assert "each sends 133 MB in 162 messages" in why
         assert "all_reduce[hidden] ×160: all-reduce" in why
         page.locator(".twin > summary").click()
+        page.wait_for_timeout(60)
         rows = page.inner_text(".twin")
         assert "all_gather[logits]" in rows
         assert "communication (NVLink 4)" in rows

@@ -251,6 +251,7 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_pat
     page.locator("rect.predicted").wait_for()
     assert "90 %" in row(page).inner_text()
     page.locator(".twin > summary").click()
+    page.wait_for_timeout(60)
     assert "90 % 区间最慢" in page.inner_text(".twin")
     page.locator("[data-name=batch] input[type=range]").focus()
     page.keyboard.press("ArrowRight")

@@ -27,6 +27,8 @@ class Scheme(Protocol):
     def compute(self, path: str) -> str:
         """The precision of the products with it."""
 
+    def __hash__(self) -> int: ...
+
 
 @record
 class Uniform:

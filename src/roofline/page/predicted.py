@@ -199,7 +199,11 @@ class Oracle:
         }
 
     def _made(self, asked: Mapping[str, str], devices: int) -> Predictor:
-        held = {"model": self.models, "machine": self.machines, "engine": self.engines}
+        held: dict[str, Mapping[str, Any]] = {
+            "model": self.models,
+            "machine": self.machines,
+            "engine": self.engines,
+        }
         for what, known in held.items():
             if asked[what] not in known:
                 raise NotFound(f"no {what} '{asked[what][:60]}' is known to this server")

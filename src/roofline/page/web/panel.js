@@ -55,8 +55,10 @@ export function makePanel(data, t, set) {
     notesBox,
   );
 
-  const sayPredictedFor = (p) =>
-    `${sayPredicted(p, t)[0]}${p.engine ? ` (${p.engine.title.split(",")[0]})` : ""}`;
+  function sayPredictedFor(p) {
+    const [said] = sayPredicted(p, t);
+    return p.value ? t("predicted.said", { said, engine: p.engine.title.split(",")[0] }) : said;
+  }
 
   function sentences(box, list) {
     while (box.children.length > list.length) box.lastChild.remove();
