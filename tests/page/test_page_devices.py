@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 
 import pytest
 
 from page.cases import expected, groups_json, random_step, whole_catalogue
+from page.conftest import Quiet
 from page.files import read
 from page.test_page_core import READ, _flat, core
+from roofline import answer
 from roofline.bound import Case
 from roofline.errors import InputError, RooflineError
+from roofline.explanation import explain
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
+from roofline.model.load import from_config
 from roofline.page.bundle import bundle
 from roofline.page.data import machine_json, page_data
+from roofline.page.make import page as make_page
+from roofline.page.serve import Server
 from roofline.parallel import Parallel
 from roofline.parallel.split import split
 from roofline.step import Step
+from roofline.words import Words
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -196,3 +204,44 @@ def test_a_dropped_machine_keeps_its_links(node):
         assert got["per_message"] == pytest.approx(wire.second_per_message, rel=1e-12)
     assert bad == {"error": "drop.machine.wrong"}
     assert machine_json(machine, {})["links"][0]["latency"]["value"] == 2.63e-6
+
+
+def test_a_served_page_says_what_python_answers(browser):
+    """A config that only the core can read, over devices: the page's words are the core's."""
+    config = {
+        "model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 10, "vocab_size": 50257,
+        "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 5632,
+        "max_position_embeddings": 8192, "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    things = {"models": ["llama-3.1-70b"], "machines": ["h100-sxm", "mi300x", "rtx-4090"]}
+    page_text = make_page(**things, language="en", live=True)
+    with Server(page_text) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        context = browser.new_context(locale="en-US")
+        page = context.new_page()
+        quiet = Quiet(page)
+        page.goto(server.address)
+        page.fill("#config", json.dumps(config))
+        page.click("#files button")
+        page.wait_for_function("document.querySelector('h2.title').textContent.includes('config')")
+        own = from_config(config, "config.json")
+        cases = [
+            (own, "file-config.json", "h100-sxm", 8, 16),
+            (own, "file-config.json", "rtx-4090", 4, 1),
+            (load_model("llama-3.1-70b"), "llama-3.1-70b", "mi300x", 4, 64),
+            (load_model("llama-3.1-70b"), "llama-3.1-70b", "h100-sxm", 16, 8),
+        ]
+        for model, id, machine, devices, batch in cases:
+            page.evaluate(f"location.hash = '#m={id}&on={machine}&tp={devices}&b={batch}'")
+            page.wait_for_timeout(150)
+            said = page.inner_text(".panel")
+            e = explain(model, machine, Step.decode(batch, 2048), parallel=Parallel(tp=devices))
+            (label, because), *rest = answer.lines(e, Words("en"))
+            assert label in said
+            for sentence in (because, rest[0][1].split(" · ")[0], *(x for _, x in rest[3:5])):
+                assert sentence in said, (id, machine, devices)
+        context.close()
+        server.shutdown()
+        thread.join()
+    assert quiet.said == []

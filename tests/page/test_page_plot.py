@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -18,6 +19,7 @@ from roofline.cli import main
 from roofline.errors import InputError, MissingExtra
 from roofline.explanation import explain
 from roofline.page.still import HEIGHT, WIDTH, _width, still, svg
+from roofline.parallel import Parallel
 from roofline.step import Step
 from roofline.words import Words
 
@@ -56,6 +58,16 @@ def test_place_takes_the_nearest_free_place_and_leaves_out_what_has_none():
     assert len(place([label] * 3, area, steps=(0,))) == 2
     crossed = place([label], area, lines=[(60, 0, 60, 40, 30)], steps=(0,))
     assert crossed[0][1].x1 == 45
+
+
+def test_a_still_picture_of_what_does_not_fit_has_no_empty_path():
+    e = explain("llama-3.1-70b", "h100-sxm")
+    assert e.verdict.code == "capacity"
+    drawn = svg(e, Words("en"))
+    assert re.findall(r'd="M[^0-9-]', drawn) == []
+    assert 'd="M' in drawn
+    four = explain("llama-3.1-70b", "h100-sxm", parallel=Parallel(tp=4))
+    assert "1 of 4" in svg(four, Words("en"))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

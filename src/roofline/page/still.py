@@ -81,6 +81,8 @@ def _parts(plane: Plane, along: str, words: Words) -> Iterable[str]:
     yield _text(2, 13, words("chart.y"), "title", "start")
     yield _text(a.x1, a.y1 + 34, along, "title", "end")
     for stroke in plane.strokes:
+        if not stroke.points:  # a path of which no batch fits
+            continue
         d = "L".join(f"{x:.1f} {y:.1f}" for x, y in stroke.points)
         yield f'<path class="{_CLASS[stroke.kind]}" {_INK[stroke.kind]} d="M{d}"/>'
     for mark in plane.marks:
