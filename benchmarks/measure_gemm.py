@@ -11,6 +11,7 @@ the rounds of ours ÷ theirs, for the strongest of theirs. Target: ≥ 0.98.
 import argparse
 import itertools
 import json
+import math
 import os
 import statistics
 import sys
@@ -75,12 +76,19 @@ def rate(call: Callable[[], object], flops: float, window: float = 0.05) -> floa
 def search(precision: str, guess: float) -> list[tuple[str, Callable[[], float]]]:
     """The three best calls found, each as a window."""
     found: list[tuple[float, str, Callable[[], float]]] = []
-    for shape in itertools.product(SIDES, repeat=3):
+    slow: dict[str, float] = {}  # the FLOP from which a call takes too long to be tried
+    for shape in sorted(itertools.product(SIDES, repeat=3), key=math.prod):
         flops = 2.0 * shape[0] * shape[1] * shape[2]
         if flops / guess > LONGEST:
             continue
         for name, call in calls(precision, shape):
+            if flops >= slow.get(name, math.inf):
+                continue
+            start = time.perf_counter()
             call()
+            if time.perf_counter() - start > LONGEST:
+                slow[name] = flops
+                continue
             label = f"{name} {shape[0]}×{shape[1]}×{shape[2]}"
 
             def window(call: Callable[[], object] = call, flops: float = flops) -> float:

@@ -102,7 +102,9 @@ def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
         found += [(label if i == 0 else "", x) for i, x in enumerate(say.lines(e, words))]
     found += _climb(e, words)
     found += _lever_lines(e, words)
-    found += [(words("label.notes") if i == 0 else "", note) for i, note in enumerate(e.notes)]
+    notes = [words("say.doubts", seen=", ".join(e.doubts))] if e.doubts else []
+    notes += e.notes
+    found += [(words("label.notes") if i == 0 else "", note) for i, note in enumerate(notes)]
     return found
 
 

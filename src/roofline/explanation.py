@@ -51,6 +51,11 @@ class Explanation:
         return self.case.operators(self.step)
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What was seen while the ceilings in use were measured, if it makes them doubtful."""
+        return self.case.machine.doubts if self.case.roof.kind == "measured" else ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Assumptions made on the way."""
         return (*self.case.model.notes, *self.case.notes)
@@ -74,6 +79,7 @@ class Explanation:
                 "name": machine.name,
                 "id": machine.id,
                 "ceilings": roof.kind,
+                "doubts": list(self.doubts),
                 "bandwidth": roof.bandwidth.to_json(),
                 "compute": {
                     asked: {"precision": used, **figure.to_json()}

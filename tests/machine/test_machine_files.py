@@ -172,3 +172,24 @@ def test_an_entry_picked_from_the_text_is_the_one_that_is_found():
         for name in (entry["id"], *entry.get("aliases", ())):
             assert load_machine(name).id == entry["id"]
     assert catalogue.pick('{"models": []}', "nothing") is None
+
+
+def test_a_forced_measurement_is_doubted_wherever_its_ceilings_are_used():
+    from roofline import explain
+    from roofline.answer import lines
+    from roofline.words import Words
+
+    measured = {"bandwidth": {"memory": 3e10}, "compute": {"bf16": 1e11}}
+    findings = [
+        {"code": "busy", "level": "refuse", "cpus": 2},
+        {"code": "virtual", "level": "note"},
+        "?",
+    ]
+    data = {"name": "B", "measured": measured, "measurement": {"findings": findings}}
+    machine = from_data(data, "file")
+    assert machine.doubts == ("busy",)
+    answer = explain("llama-3.1-8b", machine)
+    assert answer.to_json()["machine"]["doubts"] == ["busy"]
+    assert "(busy)" in dict(lines(answer, Words("en")))["note"]
+    sheet = from_data(data | {"datasheet": GOOD["datasheet"]}, "file")
+    assert explain("llama-3.1-8b", sheet).doubts == ()

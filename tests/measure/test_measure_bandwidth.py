@@ -99,7 +99,7 @@ def test_a_thread_that_sleeps_shows(crew):
 
 
 def test_no_room_is_a_sentence(crew, monkeypatch):
-    def full(_):
+    def full(*_):
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(bandwidth, "Buffer", full)
@@ -112,8 +112,8 @@ def test_all_probes_of_a_small_machine(crew):
     pytest.importorskip("llvmlite")
     native = kernel_native.compile_kernels()
     t = topology(caches=[Cache(1, 32 << 10, (i,)) for i in range(2)])
-    arena = bandwidth.Arena(crew, 4 << 20)
-    probes = list(bandwidth.probes(native, arena, t, limits(t), quick=True))
+    places = (bandwidth.Arena(crew, 4 << 20),)
+    probes = list(bandwidth.probes(native, places, t, limits(t), quick=True))
     assert [p.key for p in probes] == [
         "bandwidth.memory",
         "bandwidth.memory.copy",
@@ -126,16 +126,45 @@ def test_all_probes_of_a_small_machine(crew):
     assert all(s.rates for rows in table.values() for s in rows)
 
 
+def test_memory_is_tried_in_two_placements_where_there_is_room(crew):
+    kernel_native = pytest.importorskip("roofline.measure.kernel_native")
+    pytest.importorskip("llvmlite")
+    t = topology()
+    roomy = bandwidth.arenas(crew, 4 << 20, limits(t, memory=32 << 20))
+    assert [a.note for a in roomy] == ["", ", small pages"]
+    assert len(bandwidth.arenas(crew, 4 << 20, limits(t, memory=28 << 20))) == 1
+    native = kernel_native.compile_kernels()
+    table = {
+        p.key: [c.label for c in p.candidates]
+        for p in bandwidth.probes(native, roomy, t, limits(t), quick=False)
+    }
+    del native
+    for key, labels in table.items():
+        scattered = sum("small pages" in label for label in labels)
+        several = key in ("bandwidth.memory", "bandwidth.memory.copy", "bandwidth.memory.triad")
+        assert scattered == (len(labels) // 2 if several else 0), key
+
+
+def test_the_machine_code_outlives_what_compiled_it(crew):
+    kernel_native = pytest.importorskip("roofline.measure.kernel_native")
+    pytest.importorskip("llvmlite")
+    import gc
+
+    arena = bandwidth.Arena(crew, 1 << 20)
+    candidate = arena.read(kernel_native.compile_kernels().reads[0], arena.each, 1)
+    gc.collect()
+    assert candidate.run(3).seconds > 0
+
+
 def test_fast_cores_alone_are_tried_too():
     kernel_native = pytest.importorskip("roofline.measure.kernel_native")
     pytest.importorskip("llvmlite")
     t = topology(cores=2)
     cores = (Core((0,)), Core((0,), capacity=0.5))
     with Crew(cores) as two:
-        arena = bandwidth.Arena(two, 1 << 20)
-        first = next(
-            iter(bandwidth.probes(kernel_native.compile_kernels(), arena, t, limits(t), quick=True))
-        )
+        places = (bandwidth.Arena(two, 1 << 20),)
+        native = kernel_native.compile_kernels()
+        first = next(iter(bandwidth.probes(native, places, t, limits(t), quick=True)))
     assert sum("1 fast cores" in c.label for c in first.candidates) == 3
 
 

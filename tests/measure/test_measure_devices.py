@@ -262,6 +262,7 @@ def test_torch_on_the_cpu_is_a_library_too():
 
     library = TorchLibrary(TorchDevice(torch, "cpu"))
     assert "fp8" not in library.precisions
-    product = library.product("fp32", (16, 256, 16))
-    gemm.check("torch", "fp32", product)
+    for layout in library.layouts("fp32"):
+        product = library.product("fp32", (16, 256, 16), layout)
+        gemm.check("torch", "fp32", product)
     assert library.timed(product.call, 3).calls == 3

@@ -15,8 +15,8 @@ class Liar(gemm.NumpyLibrary):
 
     name = "Liar"
 
-    def product(self, precision, shape):
-        true = super().product(precision, shape)
+    def product(self, precision, shape, layout="k×n"):
+        true = super().product(precision, shape, layout)
         return gemm.Product(true.call, lambda: (true.corner()[0] * 1.02, true.corner()[1]))
 
 
@@ -26,19 +26,28 @@ class Slow(gemm.NumpyLibrary):
     name = "Slow"
     precisions = ("fp32", "bf16")
 
-    def product(self, precision, shape):
+    def product(self, precision, shape, layout="k×n"):
         if precision == "bf16":
             raise gemm.Refused("no bf16 here")
-        return super().product(precision, shape)
+        return super().product(precision, shape, layout)
 
     def timed(self, call, calls):
         return Window(calls, float(calls))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
-def test_numpy_product_is_right(precision):
+@pytest.mark.parametrize("layout", ["k×n", "n×k"])
+def test_numpy_product_is_right(precision, layout):
     library = gemm.NumpyLibrary()
-    gemm.check("NumPy", precision, library.product(precision, (64, 256, 32)))
+    gemm.check("NumPy", precision, library.product(precision, (64, 256, 32), layout))
+
+
+def test_both_layouts_of_the_weights_take_part():
+    (probe,) = gemm.probes([gemm.NumpyLibrary()], (64,), 1.0, [].append, only=("fp32",))
+    assert [c.label for c in probe.candidates] == [
+        "NumPy, 64×64×64",
+        "NumPy, 64×64×64, weights n×k",
+    ]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
@@ -79,10 +88,10 @@ def test_a_shape_tells_whether_the_next_is_affordable():
 
 def test_a_shape_without_room_does_not_lose_the_others():
     class Small(gemm.NumpyLibrary):
-        def product(self, precision, shape):
+        def product(self, precision, shape, layout="k×n"):
             if shape[0] > 300:
                 raise gemm.Refused("out of memory")
-            return super().product(precision, shape)
+            return super().product(precision, shape, layout)
 
     found, heard = labels(Small(), [(256, 64, 64), (512, 64, 64), (1024, 64, 64)], 1.0)
     assert found == ["NumPy, 256×64×64"]

@@ -211,6 +211,17 @@ class _Reader:
             )
         return tuple(found)
 
+    def doubts(self) -> tuple[str, ...]:
+        """Codes of what `roofline measure` would have refused to keep, had it not been forced."""
+        measurement = self.section(self.data, "measurement")
+        findings = measurement.get("findings")
+        found = [
+            str(finding["code"])[:30]
+            for finding in (findings if isinstance(findings, list) else [])
+            if isinstance(finding, dict) and finding.get("level") == "refuse" and "code" in finding
+        ]
+        return tuple(dict.fromkeys(found))
+
     def machine(self) -> Machine:
         data = self.data
         name = self.text(data, "name")
@@ -240,6 +251,7 @@ class _Reader:
             links=self.links(),
             power=self.optional(data, "power", "power"),
             notes=self.sentences("notes"),
+            doubts=self.doubts(),
             aliases=self.sentences("aliases"),
         )
         machine.roof()  # a machine without any ceiling is no machine

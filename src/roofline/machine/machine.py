@@ -150,6 +150,8 @@ class Machine:
         links: connections to other devices.
         power: watts, or ``None``.
         notes: caveats.
+        doubts: what made its measured ceilings doubtful while they were taken: codes such as
+            ``busy`` or ``steal``.
     """
 
     id: str
@@ -168,6 +170,7 @@ class Machine:
     links: tuple[Link, ...] = ()
     power: Figure | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
     @property

@@ -68,12 +68,16 @@ def _sharing(cache: Cache, ours: list[int]) -> int:
 class Arena:
     """One buffer per thread, written by that thread, from which every probe takes its part."""
 
-    def __init__(self, crew: Crew, total: int) -> None:
-        """Take ``total`` bytes over all threads. Raises RooflineError when there is no room."""
+    def __init__(self, crew: Crew, total: int, huge: bool = True) -> None:
+        """Take ``total`` bytes over all threads, on huge pages or small ones.
+
+        Raises RooflineError when there is no room.
+        """
         self.crew = crew
+        self.note = "" if huge else ", small pages"
         self.each = total // len(crew) // 4096 * 4096
         try:
-            self.buffers = [Buffer(self.each) for _ in crew.cores]
+            self.buffers = [Buffer(self.each, huge) for _ in crew.cores]
         except (OSError, OverflowError, ValueError):
             raise RooflineError(
                 f"no room for {total / GIB:.1f} GiB of working set: close other programs, "
@@ -97,7 +101,7 @@ class Arena:
                 raise RooflineError(f"the read kernel ({kernel.label}) returned a wrong sum")
             return window
 
-        return Candidate(kernel.label + note, float(moved * members), run)
+        return Candidate(kernel.label + note + self.note, float(moved * members), run)
 
     def move(self, kernel: Move, members: int) -> Candidate:
         """Copy (2 arrays) or triad (3 arrays) through the whole buffer of each thread."""
@@ -121,7 +125,18 @@ class Arena:
         def run(calls: int) -> Window:
             return self.crew.run(lambda i: task(i, calls), calls, members)
 
-        return Candidate(kernel.label, float(moved * arrays * members), run)
+        return Candidate(kernel.label + self.note, float(moved * arrays * members), run)
+
+
+def arenas(crew: Crew, total: int, limits: Limits) -> tuple[Arena, ...]:
+    """The memory to measure in: ``total`` bytes and, where there is plenty, as much on small pages.
+
+    Where the pages lie is chance, and copy and triad differ by a tenth with it: the banks that
+    reads and writes meet in. Two placements are two chances, one of them scattered.
+    """
+    first = Arena(crew, total)
+    roomy = limits.memory is None or 3 * total < int(limits.memory * 0.4)
+    return (first, Arena(crew, total, huge=False)) if roomy else (first,)
 
 
 def ladder(native: Native, arena: Arena, limits: Limits) -> Iterator[Probe]:
@@ -179,10 +194,14 @@ def self_check(native: Native) -> None:
 
 
 def probes(
-    native: Native, arena: Arena, topology: Topology, limits: Limits, quick: bool
+    native: Native, places: tuple[Arena, ...], topology: Topology, limits: Limits, quick: bool
 ) -> Iterator[Probe]:
-    """All bandwidth probes, slowest level first so that the ceiling most asked for is surest."""
+    """All bandwidth probes, slowest level first so that the ceiling most asked for is surest.
+
+    ``places`` are the arenas to try for main memory; caches are measured in the first.
+    """
     everyone = limits.threads
+    arena = places[0]
     fast = sum(1 for core in arena.crew.cores if core.capacity >= 0.99)
     reads = native.reads[1:4] if quick else native.reads
     counts = [everyone] if fast in (0, everyone) else [everyone, fast]
@@ -193,13 +212,13 @@ def probes(
 
     yield Probe(
         "bandwidth.memory",
-        tuple(arena.read(r, each, n, note(n)) for n in counts for r in reads),
+        tuple(a.read(r, each, n, note(n)) for n in counts for a in places for r in reads),
         window=0.03,
     )
     for kind in ("copy", "triad"):
         yield Probe(
             f"bandwidth.memory.{kind}",
-            tuple(arena.move(m, everyone) for m in native.moves if m.kind == kind),
+            tuple(a.move(m, everyone) for a in places for m in native.moves if m.kind == kind),
             window=0.03,
         )
     if everyone > 1:

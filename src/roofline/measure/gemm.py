@@ -10,7 +10,7 @@ Every product is checked once against fp64 on a corner of the result.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ..errors import RooflineError
 from .crew import Crew
@@ -29,21 +29,27 @@ TOLERANCE = {
 }
 SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1, "fp8": 1}
 Shape = tuple[int, int, int]
+Layout = Literal["k×n", "n×k"]  # how the second matrix lies in memory; layers keep weights n×k
 SMALL: Shape = (256, 256, 256)
 
 
 class Library(Protocol):
     """Something that multiplies matrices.
 
-    ``product(precision, m, k, n)`` returns a call without arguments that
-    computes one (m, k) × (k, n) product, or raises ``Refused``; ``result`` and
-    ``operands`` of that call are read by ``check``.
+    ``product(precision, (m, k, n), layout)`` returns a call without arguments
+    that computes one (m, k) × (k, n) product and the corner of its result that
+    ``check`` compares, or raises ``Refused``. ``layouts(precision)`` are those
+    worth trying: the same library may be four times as fast in one of them.
     """
 
     name: str
     precisions: tuple[str, ...]
 
-    def product(self, precision: str, shape: Shape) -> "Product":
+    def layouts(self, precision: str) -> tuple[Layout, ...]:
+        """The layouts of the second matrix to try, that of a layer's weights last."""
+        ...
+
+    def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> "Product":
         """Prepare one product."""
         ...
 
@@ -70,7 +76,11 @@ class NumpyLibrary:
     name = "NumPy"
     precisions: tuple[str, ...] = ("fp32", "fp64")
 
-    def product(self, precision: str, shape: Shape) -> Product:
+    def layouts(self, precision: str) -> tuple[Layout, ...]:
+        """Both, whatever the precision."""
+        return ("k×n", "n×k")
+
+    def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> Product:
         """Prepare ``np.matmul`` of random matrices."""
         import numpy as np
 
@@ -79,6 +89,8 @@ class NumpyLibrary:
         dtype = {"fp32": np.float32, "fp64": np.float64}[precision]
         a = (rng.random((m, k)) - 0.5).astype(dtype)
         b = (rng.random((k, n)) - 0.5).astype(dtype)
+        if layout == "n×k":
+            b = np.ascontiguousarray(b.T).T
         out = np.empty((m, n), dtype)
 
         def corner() -> tuple[Any, Any]:
@@ -121,6 +133,8 @@ def candidates(
     shapes: list[Shape],
     longest: float,
     refuse: Callable[[str], None],
+    *,
+    layout: Layout = "k×n",
 ) -> Iterator[Candidate]:
     """The shapes, smallest first, of which one product takes at most ``longest`` seconds.
 
@@ -131,7 +145,7 @@ def candidates(
     that could not be made (no memory).
     """
     shape = SMALL
-    product = library.product(precision, shape)
+    product = library.product(precision, shape, layout)
     check(library.name, precision, product)
     rate = _rate(library, product, shape, 3)
     found = 0
@@ -139,15 +153,15 @@ def candidates(
         if flops(wanted) / rate > longest:
             break
         try:
-            product = library.product(precision, wanted)
+            product = library.product(precision, wanted, layout)
         except Refused as reason:
             refuse(f"{precision} {named(wanted)}: {reason}")
             break
         rate = max(rate, _rate(library, product, wanted, 1))
         found += 1
-        yield _candidate(library, product, wanted)
+        yield _candidate(library, product, wanted, layout)
     if not found:
-        yield _candidate(library, library.product(precision, shape), shape)
+        yield _candidate(library, library.product(precision, shape, layout), shape, layout)
 
 
 def flops(shape: Shape) -> float:
@@ -166,9 +180,9 @@ def _rate(library: Library, product: Product, shape: Shape, tries: int) -> float
     return flops(shape) / max(seconds, 1e-9)
 
 
-def _candidate(library: Library, product: Product, shape: Shape) -> Candidate:
+def _candidate(library: Library, product: Product, shape: Shape, layout: Layout) -> Candidate:
     return Candidate(
-        f"{library.name}, {named(shape)}",
+        f"{library.name}, {named(shape)}" + (", weights n×k" if layout == "n×k" else ""),
         flops(shape),
         lambda calls: library.timed(product.call, calls),
     )
@@ -176,26 +190,31 @@ def _candidate(library: Library, product: Product, shape: Shape) -> Candidate:
 
 def probes(
     libraries: list[Library],
-    squares: tuple[int, ...],
+    sides: tuple[int, ...],
     longest: float,
     refuse: Callable[[str], None],
     only: tuple[str, ...] | None = None,
 ) -> Iterator[Probe]:
-    """One probe per precision (or those in ``only``), over libraries and square shapes.
+    """One probe per precision (or those in ``only``), over libraries, layouts and shapes:
 
-    ``refuse`` hears what failed and why.
+    squares of ``sides``, and where there are many two deep ones (k four times as long), which
+    suit blockings that keep the result in registers. ``refuse`` hears what failed and why.
     """
     offered = dict.fromkeys(p for library in libraries for p in library.precisions)
-    shapes = [(s, s, s) for s in squares]
+    shapes = [(s, s, s) for s in sides] + [
+        (s, 4 * s, s) for s in sides[: 2 if len(sides) > 2 else 0]
+    ]
     for precision in [p for p in offered if only is None or p in only]:
         found: list[Candidate] = []
         for library in libraries:
             if precision not in library.precisions:
                 continue
-            try:
-                found += candidates(library, precision, shapes, longest, refuse)
-            except (Refused, RooflineError) as error:
-                refuse(f"{precision}: {error}")
+            for layout in library.layouts(precision):
+                try:
+                    found += candidates(library, precision, shapes, longest, refuse, layout=layout)
+                except (Refused, RooflineError) as error:
+                    refuse(f"{precision}: {error}")
+                    break
         if found:
             yield Probe(f"compute.{precision}", tuple(found), window=min(0.05, longest))
 
@@ -216,7 +235,8 @@ def decode_probes(
     """
     k, n = shape
     for m in sorted(rows):
-        products = [library.product(precision, (m, k, n)) for _ in range(sets)]
+        layout = library.layouts(precision)[-1]
+        products = [library.product(precision, (m, k, n), layout) for _ in range(sets)]
 
         def all_sets(products: list[Product] = products) -> None:
             for product in products:

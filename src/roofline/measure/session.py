@@ -22,7 +22,7 @@ from .topology import Topology
 from .torch_device import TorchDevice, TorchLibrary, import_torch
 
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
-SQUARES = {"quick": (1024, 2048), "standard": (768, 1024, 1536, 2048, 3072)}
+SQUARES = {"quick": (1024, 1536), "standard": (768, 1024, 1536, 2048, 3072)}
 SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
 ROWS = {"standard": (1, 8, 64, 256), "thorough": (1, 2, 4, 8, 16, 32, 64, 128, 256)}
 WEIGHTS = (4096, 4096)
@@ -142,10 +142,10 @@ def _cpu_probes(
     if has_kernels():
         native = compile_kernels()
         bandwidth.self_check(native)
-        arena = bandwidth.Arena(crew, size)
-        probes += bandwidth.probes(native, arena, topology, limits, quick)
+        places = (bandwidth.Arena(crew, size),) if quick else bandwidth.arenas(crew, size, limits)
+        probes += bandwidth.probes(native, places, topology, limits, quick)
         if options.mode == "thorough":
-            probes += bandwidth.ladder(native, arena, limits)
+            probes += bandwidth.ladder(native, places[0], limits)
         result.kernels = f"llvmlite {native.version}, {native.target}, {native.width * 8} bit"
     else:
         probes += PortableArena(crew, size).probes()

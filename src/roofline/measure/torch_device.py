@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingExtra
-from .gemm import Product, Refused, Shape, wall
+from .gemm import Layout, Product, Refused, Shape, wall
 from .sampling import Window
 
 KINDS = ("cuda", "xpu", "mps")
@@ -194,18 +194,25 @@ class TorchLibrary:
         """As the device times it."""
         return self.device.timed(call, calls)
 
-    def product(self, precision: str, shape: Shape) -> Product:
+    def layouts(self, precision: str) -> tuple[Layout, ...]:
+        """Both; narrow formats exist n×k alone on a GPU."""
+        return ("n×k",) if precision in ("int8", "fp8") else ("k×n", "n×k")
+
+    def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> Product:
         """Prepare a product. Raises Refused with torch's own reason."""
-        make = {"int8": self._int8, "fp8": self._fp8}.get(precision, self._plain)
         try:
-            return make(precision, shape)
+            if precision == "int8":
+                return self._int8(precision, shape)
+            if precision == "fp8":
+                return self._fp8(precision, shape)
+            return self._plain(precision, shape, layout)
         except Refused:
             raise
         except (RuntimeError, NotImplementedError, TypeError, AttributeError, ValueError) as error:
             lines = str(error).strip().splitlines()
             raise Refused(f"torch on {self.device.key}: {lines[0] if lines else error}") from None
 
-    def _plain(self, precision: str, shape: Shape) -> Product:
+    def _plain(self, precision: str, shape: Shape, layout: Layout) -> Product:
         torch, (m, k, n) = self.torch, shape
         dtype = {
             "fp64": torch.float64,
@@ -215,7 +222,10 @@ class TorchLibrary:
             "fp16": torch.float16,
         }[precision]
         a = (torch.rand(m, k, device=self.device.key) - 0.5).to(dtype)
-        b = (torch.rand(k, n, device=self.device.key) - 0.5).to(dtype)
+        if layout == "n×k":
+            b = (torch.rand(n, k, device=self.device.key) - 0.5).to(dtype).t()
+        else:
+            b = (torch.rand(k, n, device=self.device.key) - 0.5).to(dtype)
         out = torch.empty(m, n, dtype=dtype, device=self.device.key)
 
         def call() -> None:
