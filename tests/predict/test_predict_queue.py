@@ -20,6 +20,7 @@ from roofline.cli import main
 from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
+from roofline.parallel import Parallel
 from roofline.predict import Predictor, load_profile, predict_request, predict_served
 from roofline.predict.lengths import between, fixed, read
 from roofline.predict.serve import steady
@@ -282,3 +283,18 @@ def test_any_file_is_lengths_or_a_sentence(data: bytes) -> None:
         file.flush()
         with contextlib.suppress(InputError):
             assert read(file.name).most >= 2
+
+
+@pytest.mark.parametrize("dp", [1, 4])
+@pytest.mark.parametrize("clients", [8, 64])
+def test_throughput_is_what_the_clients_get(dp: int, clients: int) -> None:
+    """C clients of one length, in bursts or not: tokens a second = C · output / time of one."""
+    case = Case(
+        load_model("qwen3-30b-a3b"), load_machine("h100-sxm"), parallel=Parallel(dp=dp, ep=dp)
+    )
+    p = Predictor(case, load_profile("vllm"))
+    found = simulate(p, fixed(1024, 200), concurrency=clients, requests=6 * clients)
+    each = statistics.mean(found.ttft) - FLOOR + 199 * statistics.mean(found.tpot)
+    assert found.tokens_per_s == pytest.approx(clients * 200 / each, rel=0.05)
+    formula = steady(p, clients, 1024, 200)
+    assert found.tokens_per_s == pytest.approx(formula.tokens_per_s, rel=0.15)

@@ -89,14 +89,14 @@ def simulate(
     limit: float | None = None,
     seed: int = 1,
 ) -> Simulated:
-    """Run a workload on one replica's engine.
+    """Run a workload on an engine, with all its replicas.
 
     Args:
         lengths: of the requests, drawn for each.
         concurrency: requests that clients keep in flight; or
         rate: requests a second, arriving at random (Poisson).
         requests: how many count, with those that warm up; at a rate, at least.
-        budget: tokens of a step.
+        budget: tokens of a step of one replica.
         places: the most sequences that run at once, beside what the cache holds.
         pace: times the seconds of every step, for an engine that is slower than predicted.
         limit: what :func:`most` found for this load, if it is known.
@@ -183,14 +183,16 @@ class _Engine:
     def __init__(
         self, p: Predictor, room: float, budget: int, places: int | None, pace: float
     ) -> None:
-        self.p, self.room, self.budget, self.pace = p, room, budget, pace
+        self.p, self.room, self.pace = p, room, pace
+        self.replicas = p.case.parallel.dp
+        self.budget = budget * self.replicas
         self.places = places or float("inf")
         self.waiting: deque[_Request] = deque()
         self.running: list[_Request] = []
         self.finished: list[_Request] = []
         self.now = 0.0
         self.since = 0.0  # when the first request that counts arrived
-        self.preempted = 0
+        self.preempted = self.tokens = 0
         self.priced: dict[tuple[int, int], float] = {}
         self.integral = [0.0, 0.0]
 
@@ -208,6 +210,7 @@ class _Engine:
             if not started and load.count > warm:
                 started, self.since = True, self.now
                 self.integral = [0.0, 0.0]
+                self.tokens = 0
                 self.finished.clear()
             before = len(self.finished)
             self._step()
@@ -254,6 +257,7 @@ class _Engine:
 
     def _token(self, r: _Request) -> bool:
         r.done += 1
+        self.tokens += 1
         if r.done == 1:
             r.first = self.now
         if r.done < r.output:
@@ -295,12 +299,20 @@ class _Engine:
                 key = (len(decoding), mean)
                 if key in self.priced:
                     return self.priced[key]
-        groups += [Group(1, size, r.cached) for r, size in chunks]
+        groups += self._prompts(chunks)
         phase = "mixed" if len(groups) > 1 else "decode"
         found = float(self.p.step(Step(phase, tuple(groups))).total)
         if key:
             self.priced[key] = found
         return found
+
+    def _prompts(self, chunks: list[tuple[_Request, int]]) -> list[Group]:
+        n = len(chunks)
+        if n < 2 or self.replicas == 1:
+            return [Group(1, size, r.cached) for r, size in chunks]
+        # Replicas prefill beside one another: chunks of a mean size, shared out among them.
+        size, past = sum(size for _, size in chunks), sum(r.cached for r, _ in chunks)
+        return [Group(n, max(1, round(size / n)), round(past / n))]
 
     def _summary(self, warm: int, requests: int) -> Simulated:
         counted = sorted(
@@ -313,8 +325,8 @@ class _Engine:
             tuple(
                 ((r.finished or 0.0) - r.first) / (r.output - 1) for r in counted if r.output > 1
             ),
-            len(self.finished) / span,
-            sum(r.output for r in self.finished) / span,
+            self.tokens / span * len(counted) / sum(r.output for r in counted),
+            self.tokens / span,  # not by requests: those of a length finish in bursts
             self.integral[0] / span,
             self.integral[1] / span,
             self.preempted,
