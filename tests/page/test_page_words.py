@@ -65,12 +65,16 @@ def test_texts_named_by_their_parts_exist():
         assert f"phase.{phase}.name" in words
     for name in ("batch", "context", "prompt"):
         assert f"ui.{name}.hint" in words
+    reasons = {
+        f"predicted.none.{name}" for name in re.findall(r'none: "(\w+)"', read("predicted.js"))
+    }
+    assert reasons == {key for key in words if key.startswith("predicted.none.")}
 
 
 def test_no_page_text_is_unused():
     everything = "".join(read(name) for name in SCRIPTS) + read("index.html")
     built = re.compile(
-        r"^(story|try|preset|phase|panel|note|about|page|table\.caption|ui\.\w+\.(own|hint)|ui\.(batch|context|prompt))\b"
+        r"^(story|try|preset|phase|panel|note|predicted\.none|about|page|table\.caption|ui\.\w+\.(own|hint)|ui\.(batch|context|prompt))\b"
     )
     for key in json.loads(read("en.json")):
         assert built.match(key) or f'"{key}"' in everything, key
