@@ -15,13 +15,17 @@ import pytest
 from roofline.cli import main
 from roofline.errors import InputError, NotFound
 from roofline.predict.evaluate.data import Rule, read, sort_out
+from roofline.predict.evaluate.experts import experts
 from roofline.predict.evaluate.fixed import fixed
 from roofline.predict.evaluate.llamacpp import llamacpp
+from roofline.predict.evaluate.messages import messages
 from roofline.predict.evaluate.products import gemm
 from roofline.predict.evaluate.run import nearest, shipped
 from roofline.predict.evaluate.score import score
 from roofline.predict.evaluate.served import served
-from roofline.predict.fit import median_error
+from roofline.predict.evaluate.spread import kind, spreads
+from roofline.predict.evaluate.suite import Suite
+from roofline.predict.fit import Prior, median_error
 
 REAL = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "validation")
 real = pytest.mark.skipif(not os.path.isdir(REAL), reason="needs ../shared/validation")
@@ -65,8 +69,51 @@ def test_a_fit_on_known_products_finds_them_on_an_unseen_machine(tmp_path: Path)
     assert found.error("fitted") < 0.04 and found.error("machine") < 0.08  # type: ignore[operator]
     assert found.error("constant") > 1.3 * found.error("fitted")  # type: ignore[operator]
     assert found.above == 0
-    inside, _, width = found.coverage["machine"]
+    inside, width = found.coverage["rows"]
     assert 0.8 <= inside <= 1 and 1 < width < 1.5
+    (never,) = spreads([found])
+    assert (never.kind, never.by, never.groups, never.distinct) == ("gemm 16 bit", "machine", 2, 2)
+    assert found.coverage["machine"] == (never.mean, never.width)
+    assert 0.6 < never.mean <= 1 and 1 < never.width < 2
+
+
+def test_suites_of_a_kind_are_pooled() -> None:
+    for name, expected in (
+        ("gemm bfloat16 VLLM", "gemm 16 bit"),
+        ("gemm int8_wo TRTLLM", "gemm 16 bit"),
+        ("gemm fp8 SGLang", "gemm 8 bit"),
+        ("gemm fp8_block VLLM", "gemm 8 bit blocks"),
+        ("decode attention fp8 VLLM", "decode attention"),
+        ("context attention fp8 TRTLLM", "context 8 bit"),
+        ("experts bfloat16 TRTLLM", "experts 16 bit"),
+        ("all-reduce NCCL", "all-reduce"),
+        ("fixed batch vLLM nvidia", "fixed batch nvidia"),
+        ("fixed batch vLLM amd", "fixed batch others"),
+        ("served TPOT vllm", "served TPOT"),
+        ("llama.cpp decode CUDA hbm", "llama.cpp decode CUDA, Vulkan"),
+        ("llama.cpp decode Metal", "llama.cpp decode Metal"),
+    ):
+        assert kind(name) == expected
+
+
+def test_rows_beside_inform_a_fit_but_not_of_what_is_left_out() -> None:
+    def suite(machines: list[str], factor: float) -> Suite:
+        rows = [{"machine": m} for m in machines]
+        ones = np.ones(len(rows))
+        return Suite("x", rows, factor * ones, lambda c: c["k"] * ones, {}, {"k": Prior(1.0)}, ones)
+
+    own, other = suite(["a", "b"], 1.0), suite(["a", "b", "b", "b"], 3.0)
+    assert own.coefficients()["k"] == pytest.approx(1.0, rel=0.02)
+    own = suite(["a", "b"], 1.0)
+    own.beside = (other,)
+    assert own.coefficients()["k"] > 2  # four rows against two
+    own.lent = 0.1
+    own._found.clear()
+    assert own.coefficients()["k"] == pytest.approx(1.0, rel=0.05)
+    own.lent = 1.0
+    own._found.clear()
+    # without b, one row of each says something else: between them, not at the other's
+    assert own.left_out("machine")[1] < 2.9
 
 
 def test_the_verb_prints_tables_data_and_rows(
@@ -172,3 +219,20 @@ def test_served_models_without_a_precision_are_bf16() -> None:
     c = suite.coefficients(own.astype(float))
     assert 0.8 < c["linear.bandwidth"] <= 1.0
     assert median_error(suite.predict(c)[own], suite.measured[own]) < 0.06
+
+
+@real
+def test_intervals_hold_on_machines_never_seen() -> None:
+    """On average over machines left out: each interval is that of the other machines."""
+    scores = []
+    for suite in [*experts(REAL), *messages(REAL), *llamacpp(REAL)]:
+        if "CUDA" in suite.name or "Vulkan" in suite.name:
+            continue  # fitted on each other's rows, as many fits again
+        found = score(suite, fit=False)
+        found.predictions["machine"] = suite.left_out("machine")
+        scores.append(found)
+    judged = {c.kind: c for c in spreads(scores)}
+    assert len(judged) == 4
+    for covered in judged.values():
+        assert 0.85 <= covered.mean <= 0.95, covered
+    assert judged["llama.cpp decode Metal"].width < 1.6

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roofline.predict.fit import Prior, fit, leave_out, median_error
-from roofline.predict.interval import Interval, around, few, quantiles, weighted_quantiles
+from roofline.predict.interval import Interval, around, few, pooled, quantiles
 
 TRUTH = {"compute": 0.7, "bandwidth": 0.85, "floor": 4e-6}
 
@@ -107,13 +107,35 @@ def test_an_interval_is_ordered_and_keeps_its_centre(scores: list[float]) -> Non
     assert math.isclose(back.low * found.high, 1.0)
 
 
-def test_weights_make_groups_count_alike() -> None:
-    many, few = [0.0] * 90, [1.0] * 10
-    scores = many + few
-    even = [1.0] * 100
-    by_group = [1 / 90] * 90 + [1 / 10] * 10
-    assert weighted_quantiles(scores, even, 0.8)[1] == 0.0
-    assert weighted_quantiles(scores, by_group, 0.8)[1] == 1.0
+def test_groups_count_alike_whatever_their_size() -> None:
+    large, small = [0.0] * 900, [1.0] * 10
+    low, high = pooled([large, small], level=0.8)
+    assert (low, high) == (-1.0, 1.0)  # half of the groups lie at 1; the side is not known
+    assert pooled([large] * 19 + [small], level=0.8) == (0.0, 0.0)
+    assert pooled([[0.5]]) == (-0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "between", "least"),
+    [(2, 1.0, 0.80), (3, 1.0, 0.85), (3, 0.5, 0.87), (12, 1.0, 0.88)],
+)
+def test_intervals_of_a_group_never_seen(groups: int, between: float, least: float) -> None:
+    """The numbers that the text states: groups left out in turn from the mean of the others, then
+    one more; and that ``few`` makes up for there being few."""
+    rng = np.random.default_rng(groups)
+    within = rng.standard_normal(200)
+    plain, wide = [], []
+    for _ in range(300):
+        centres = between * rng.standard_normal(groups + 1)
+        old = centres[:groups]
+        left = [old[i] - np.delete(old, i).mean() + within for i in range(groups)]
+        low, high = pooled([x.tolist() for x in left])
+        new = centres[-1] - old.mean() + within
+        plain.append(((new >= low) & (new <= high)).mean())
+        low, high = low * few(groups), high * few(groups)
+        wide.append(((new >= low) & (new <= high)).mean())
+    assert least <= float(np.mean(plain)) <= 0.93
+    assert float(np.mean(wide)) >= 0.9
 
 
 def test_few_groups_make_wider_intervals() -> None:

@@ -15,9 +15,10 @@ from roofline.model import load as load_model
 from roofline.parallel import Parallel
 from roofline.predict import Predictor, load_profile
 from roofline.predict.collective import exchange
+from roofline.predict.device import device
 from roofline.predict.kernel import Plan, smooth_max, with_floor
 from roofline.predict.profile import names
-from roofline.predict.steptime import NAMES
+from roofline.predict.steptime import NAMES, Paces
 from roofline.step import Step
 
 positive = st.floats(1e-9, 1e3)
@@ -156,3 +157,20 @@ def test_messages_grow_with_size(size: float, devices: int, more: float) -> None
     assert exchange(size, devices, 1 / 4.5e11, once) <= ring
     several = exchange(np.array([size, size]), np.array([devices, 2 * devices]), 1 / 4.5e11, once)
     assert math.isclose(several[0], exchange(size, devices, 1 / 4.5e11, once), rel_tol=1e-12)
+
+
+def test_vector_units_take_in_weights_only_so_fast() -> None:
+    on = device(load_machine("a100-80gb-sxm"))
+    c = dict(load_profile("llamacpp").resolve(on).values)
+    assert on.vector == 19.5e12
+    free = Paces(on, {**c, "linear.intake": 0.0})("linear", "fp16")
+    bound = Paces(on, {**c, "linear.intake": 0.1})("linear", "fp16")
+    assert math.isclose(1 / bound.stream, 1 / free.stream + 1 / (0.1 * on.vector))
+    attention = Paces(on, {**c, "linear.intake": 0.1})("decode", "fp16")
+    assert attention.stream == Paces(on, {**c, "linear.intake": 0.0})("decode", "fp16").stream
+    unknown = device(load_machine("arc-b580"))
+    assert math.isinf(unknown.vector)
+    c = load_profile("vllm").resolve(unknown).values
+    assert Paces(unknown, {**c, "linear.intake": 0.1})("linear", "fp16").stream == (
+        pytest.approx(unknown.bandwidth * c["linear.bandwidth"])
+    )

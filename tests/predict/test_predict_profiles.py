@@ -13,13 +13,22 @@ from roofline.errors import InputError, NotFound, RooflineError
 from roofline.machine import load as load_machine
 from roofline.machine.load import entries
 from roofline.predict.device import device, generation
-from roofline.predict.profile import NAMES, Profile, from_data, from_file, load, names, save
+from roofline.predict.profile import (
+    NAMES,
+    OPTIONAL,
+    Profile,
+    from_data,
+    from_file,
+    load,
+    names,
+    save,
+)
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_coefficient_has_a_value_and_a_source(name: str) -> None:
     resolved = load(name).resolve(device(load_machine("h100-sxm")))
-    assert set(resolved.values) >= NAMES - {"collective.once"}
+    assert set(resolved.values) >= NAMES - OPTIONAL
     for c in resolved.origins.values():
         assert c.source, c.name
         assert 0 <= c.value < 1e4
@@ -77,6 +86,35 @@ def test_a_label_counts_only_where_it_holds() -> None:
     assert p.resolve(device(load_machine("mi300x"))).values["step.floor"] == 1.0
 
 
+def test_what_was_fitted_on_machines_of_a_kind_concerns_them_alone() -> None:
+    own = {"seen": {"low": -0.1, "high": 0.1}}
+    family = {"fitted": {"machines": ["mi300x"], "rows": 5}, "residuals": own, "notes": ["slow"]}
+    p = from_data(
+        {
+            "schema": "roofline.profile/1",
+            "engine": "vllm",
+            "fitted": {"machines": ["h100-sxm"], "rows": 9},
+            "notes": ["fast"],
+            "families": {"amd": family},
+        },
+        "test",
+    )
+    labels = {m: device(load_machine(m)).labels for m in ("mi300x", "h100-sxm")}
+    assert p.family(labels["mi300x"]) == family
+    assert p.family(labels["h100-sxm"])["notes"] == ("fast",)
+    assert p.family(labels["h100-sxm"])["fitted"]["rows"] == 9
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_left_out_of_a_fit_lies_farther_off_than_what_is_in_it(name: str) -> None:
+    p = load(name)
+    for labels in ((), *((label,) for label in p.families)):
+        found = p.family(labels)["residuals"]
+        for kind in ("machine", "model", "both"):
+            assert found[kind]["low"] <= found["seen"]["low"] <= 0
+            assert found[kind]["high"] >= found["seen"]["high"] >= 0
+
+
 def test_a_saved_profile_reads_back_equal(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     save(load("vllm"), str(path))
@@ -103,6 +141,9 @@ BAD = [
     ({"extends": "nothing"}, "extends 'nothing'"),
     ({"id": 3}, "id must be text"),
     ({"notes": [1]}, "notes must be"),
+    ({"families": {"amd": []}}, "families.amd must hold"),
+    ({"families": {"amd": {"residuals": 3}}}, "families.amd must hold"),
+    ({"families": {"amd": {"notes": "slow"}}}, "notes of amd must be"),
 ]
 
 

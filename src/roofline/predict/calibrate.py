@@ -225,7 +225,8 @@ def _profile(
     cases = [p.predictor.case for p in points]
     batches = [int(step.batch) for p in points for step, _ in p.steps]
     seen = quantiles(scores) if len(scores) >= 3 else (-0.3, 0.3)
-    public = next((p.residuals for p in base.chain() if p.residuals), {})
+    families = points[0].predictor.families()
+    public: Mapping[str, Any] = next((f["residuals"] for f in families if f.get("residuals")), {})
     residuals = {kind: dict(entry) for kind, entry in public.items()}
     wide = (min(seen[0], -0.02), max(seen[1], 0.02))
     residuals["seen"] = {"rows": len(scores), "low": wide[0], "high": wide[1]}
@@ -237,6 +238,7 @@ def _profile(
         title=f"{base.title or base.id}, calibrated on {len(points)} own points",
         sources={"own": _source(cases)},
         residuals=residuals,
+        families={},
         fitted={
             "machines": sorted({c.machine.id for c in cases}),
             "models": sorted({c.model.name for c in cases}),

@@ -7,6 +7,7 @@ the datasheet's peak times the fraction that parts of its generation reach.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -34,6 +35,7 @@ class Device:
         memory: bytes that programs can have, or ``None``.
         labels: whose coefficients hold for it, the most specific first.
         native: precisions that it has a unit for; others run in a wider one.
+        vector: FLOP/s of its vector units in fp32, infinite where unknown.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Device:
     memory: float | None = None
     labels: tuple[str, ...] = ()
     native: frozenset[str] = field(default=frozenset())
+    vector: Any = math.inf
 
     def peak(self, precision: str) -> Any:
         """FLOP/s that products of this precision can hope for, wider where it has no unit.
@@ -117,4 +120,5 @@ def device(machine: Machine) -> Device:
         machine.memory.value if machine.memory else None,
         tuple(x for x in (group, f"{vendor}-{kind}", vendor) if x),
         frozenset(peaks),
+        sheet["fp32"].value if "fp32" in sheet else math.inf,
     )

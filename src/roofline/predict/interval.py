@@ -6,13 +6,13 @@ the ⌈(n+1)·(1-α/2)⌉-th with probability at least 1-α, whatever their dist
 Gammerman, Shafer 2005). What must be exchangeable is the *case*: for a machine that was
 never seen, the scores are those of machines left out of the fit, so the residuals are kept by
 likeness (``seen``, ``machine``, ``model``, ``both``: what of the case was never fitted).
-Cases of one group count together: weights 1/size make groups, not rows, exchangeable.
+There it is groups (whole machines) that are exchangeable, not rows: see :func:`pooled`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,31 +68,47 @@ def quantiles(scores: Sequence[float], level: float = LEVEL) -> tuple[float, flo
     return low, high
 
 
-def weighted_quantiles(
-    scores: Sequence[float], weights: Sequence[float], level: float = LEVEL
-) -> tuple[float, float]:
-    """As :func:`quantiles`, each score counting by its weight (1/size of its group)."""
-    order = sorted(range(len(scores)), key=scores.__getitem__)
-    total = sum(weights)
-    tail = (1 - level) / 2
-    low = high = scores[order[0]]
-    passed = 0.0
-    for i in order:
-        if passed <= tail * total:
-            low = scores[i]
-        high = scores[i]
-        passed += weights[i]
-        if passed >= (1 - tail) * total:
-            break
-    return low, high
+GRID = 200
+"""Scores that stand for a group, whatever its size."""
+
+
+def pooled(groups: Iterable[Sequence[float]], level: float = LEVEL) -> tuple[float, float]:
+    """The scores between which those of a *group* never seen fall, on average over groups.
+
+    Each group (a machine that a fit never saw, under one engine) counts alike, whatever its
+    size: the quantiles are of the mean of the groups' distributions, so that the spread between
+    groups counts as well as that within them (pooling CDFs: Dunn, Wasserman, Ramdas,
+    "Distribution-free prediction sets for two-layer hierarchical models", 2022). Scores count
+    with both signs: nobody knows on which side of the fit the next machine lies.
+
+    Args:
+        groups: of each, log(measured / predicted) of rows left out with all of their group.
+        level: nominal coverage, on average over groups.
+    """
+    scores = [
+        score
+        for group in map(sorted, filter(len, groups))
+        for score in (at(group, (i + 0.5) / GRID) for i in range(GRID))
+    ]
+    both = sorted(scores + [-score for score in scores])
+    return at(both, (1 - level) / 2), at(both, (1 + level) / 2)
+
+
+def at(ordered: Sequence[float], share: float) -> float:
+    """The value below which that share of sorted values lies."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
 def few(groups: int) -> float:
-    """How much wider an interval must be that rests on so few groups: 1 + 1/groups.
+    """How much wider the interval of a generation never seen is than that of left-out groups.
 
-    Conformal intervals hold for cases that are exchangeable, and it is whole machines (or
-    models) that are: from two of them nobody knows how far a third lies. With one the interval
-    doubles, with ten it grows by a tenth.
+    1 + 1/groups. Two or three machines left out in turn flatter: each interval rests on machines
+    whose own residuals come from fits that saw the one left out. Where machines differ as much
+    between as within, intervals pooled over three of them cover 87 % of a fourth, over two 83 %
+    (a simulation in the tests); so wide they cover 90 % and more.
     """
     return 1 + 1 / max(1, groups)
 

@@ -76,7 +76,7 @@ class Prediction:
             "coefficients": [
                 {"name": n, "value": v, "from": o, "source": s} for n, v, o, s in p.origins()
             ],
-            "notes": [*case.model.notes, *case.notes, *p.profile.notes],
+            "notes": list(p.notes),
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..bound import Case
@@ -111,6 +112,16 @@ class Predictor:
     def roof(self, step: Step) -> float:
         """The bound of a step, seconds."""
         return float(self.case.bound(step).overlapped_s)
+
+    def families(self) -> Iterator[Mapping[str, Any]]:
+        """What machines like this one were fitted on, of the profile and those it extends."""
+        return (one.family(self.device.labels) for one in self.profile.chain())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the answer: of the model, the machine, and the engine on its like."""
+        family = self.profile.family(self.device.labels)
+        return (*self.case.model.notes, *self.case.notes, *family.get("notes", ()))
 
     def origins(self) -> list[tuple[str, float, str, str]]:
         """Coefficients in use: name, value, profile, source; sorted."""

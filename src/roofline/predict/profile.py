@@ -6,17 +6,21 @@ A profile is data (``profiles/ENGINE.json``, or a file that ``roofline calibrate
      "sources": {KEY: {"title", "url", "date"}},
      "coefficients": {NAME: {"value": …, "source": KEY}, "NAME@LABEL": …},
      "fitted": {"machines": […], "models": […], "weights": […], "rows": …},
-     "residuals": {KIND: {"rows": …, "groups": …, "low": …, "high": …}}}
+     "residuals": {KIND: {"rows": …, "groups": …, "low": …, "high": …}},
+     "families": {LABEL: {"fitted": …, "residuals": …, "notes": […]}}}
 
 ``NAME@LABEL`` holds for machines with that label (a generation such as ``hopper``, a memory
 class such as ``nvidia-hbm``, or a vendor), the first label that matches. What a profile does
-not say comes from the profile it ``extends``, in the end from ``base``.
+not say comes from the profile it ``extends``, in the end from ``base``. What machines with a
+label were fitted on, and how far measurements lay off, stands in ``families`` where it is not
+what the others were fitted on; so do notes that concern them alone.
 
 | coefficient | unit | meaning |
 |---|---|---|
 | ``linear.compute[.PRECISION]`` | – | fraction of the attainable peak that matrix products reach |
 | ``linear.bandwidth`` | – | fraction of the datasheet's bandwidth at which they read weights |
 | ``linear.floor`` | s | least time of one kernel |
+| ``linear.intake`` | bytes/FLOP | weights that vector units take in per fp32 FLOP of theirs |
 | ``ramp`` | – | κ: how much of a floor short kernels pay again |
 | ``decode.compute, .bandwidth[.KV], .floor`` | –, –, s | attention over the cache |
 | ``prefill.compute[.PRECISION], .tile, .floor`` | –, keys, s | attention of a prompt |
@@ -47,15 +51,18 @@ FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 SCHEMA = "roofline.profile/1"
 MOST_BYTES = 4 << 20
 
+OPTIONAL = frozenset(("collective.once", "linear.intake"))
+"""Coefficients that a profile may do without: no such limit, or no such way."""
+
 NAMES = frozenset(
     """linear.compute linear.bandwidth linear.floor ramp decode.compute decode.bandwidth
     decode.floor prefill.compute prefill.tile prefill.floor experts.compute experts.bandwidth
     experts.floor experts.passes state.compute state.bandwidth state.floor passes quantise
     layer.floor step.floor step.sequence collective.floor collective.bandwidth collective.once
-    interleave burst request.floor
+    interleave burst request.floor linear.intake
     """.split()
 )
-"""Every coefficient that a resolved profile has."""
+"""Every coefficient; a resolved profile has all but those that are optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,8 @@ class Profile:
         coefficients, sources: as in the file.
         fitted: machines, models and formats of the rows it was fitted on.
         residuals: by task and likeness, how far measurements lay from predictions.
+        families: by label, the same of machines that have data of their own.
+        notes: sentences for the answer.
     """
 
     id: str
@@ -111,6 +120,15 @@ class Profile:
     fitted: Mapping[str, Any] = field(default_factory=dict)
     residuals: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    families: Mapping[str, Any] = field(default_factory=dict)
+
+    def family(self, labels: Iterable[str]) -> Mapping[str, Any]:
+        """``fitted``, ``residuals`` and ``notes`` of machines with these labels."""
+        for label in labels:
+            if label in self.families:
+                found: Mapping[str, Any] = self.families[label]
+                return found
+        return {"fitted": self.fitted, "residuals": self.residuals, "notes": self.notes}
 
     def chain(self) -> Iterable[Profile]:
         """This profile and those it extends, nearest first."""
@@ -154,6 +172,7 @@ class Profile:
             "coefficients": dict(self.coefficients),
             "fitted": dict(self.fitted),
             "residuals": dict(self.residuals),
+            **({"families": dict(self.families)} if self.families else {}),
         }
 
 
@@ -252,7 +271,20 @@ def from_data(data: Any, where: str) -> Profile:
         table("fitted"),
         table("residuals"),
         tuple(notes),
+        _families(table("families"), where),
     )
+
+
+def _families(found: dict[str, Any], where: str) -> dict[str, Any]:
+    for label, entry in found.items():
+        if not isinstance(entry, dict) or not all(
+            isinstance(entry.get(key, {}), dict) for key in ("fitted", "residuals")
+        ):
+            raise InputError(f"{where}: families.{label[:40]} must hold fitted and residuals")
+        notes = entry.get("notes", [])
+        if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
+            raise InputError(f"{where}: notes of {label[:40]} must be a list of sentences")
+    return found
 
 
 def _check(name: str, entry: Any, where: str) -> None:

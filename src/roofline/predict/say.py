@@ -90,7 +90,7 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
     if p.kind == "served":
         found.append((words("predict.label.running"), _running(p, words)))
     found.append((words("predict.label.like"), _likeness(p, words)))
-    found += [(words("label.notes") if i == 0 else "", n) for i, n in enumerate(_notes(p))]
+    found += [(words("label.notes") if i == 0 else "", n) for i, n in enumerate(p.predictor.notes)]
     return found
 
 
@@ -121,11 +121,6 @@ def _likeness(p: Prediction, words: Words) -> str:
         strange=joint.join(strange),
         widen=gain(like.widen),
     )
-
-
-def _notes(p: Prediction) -> list[str]:
-    case = p.predictor.case
-    return [*case.model.notes, *case.notes, *p.predictor.profile.notes]
 
 
 def text(p: Prediction, words: Words, *, columns: int = 100) -> str:

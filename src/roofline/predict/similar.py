@@ -9,7 +9,6 @@ from typing import Any
 from ..record import replace
 from .interval import Interval, around, few
 from .predictor import Predictor
-from .profile import Profile
 
 FAR = {"low": -1.2, "high": 1.2}
 """log scores assumed where a profile holds no residuals at all: a factor of 3.3 either way."""
@@ -23,6 +22,7 @@ class Likeness:
         machine, generation, model, precision: whether it, or one of its kind, was.
         batch: whether the batch lies within the range seen (four times beyond is allowed).
         rows: fitted, 0 where the profile has no data.
+        machines: that were left out of the fit in turn, to see how far the next one lies.
     """
 
     machine: bool
@@ -31,6 +31,7 @@ class Likeness:
     precision: bool
     batch: bool
     rows: int
+    machines: int = 1
 
     @property
     def kind(self) -> str:
@@ -41,9 +42,12 @@ class Likeness:
 
     @property
     def widen(self) -> float:
-        """Times the interval of that kind: half as much again for each further stranger."""
-        strangers = (not self.generation) + (not self.precision) + (not self.batch)
-        return 1.5**strangers if self.rows else 1.0
+        """Times the interval of that kind: half as much again for a weight format or a batch
+        never fitted, and 1 + 1/machines for a generation never fitted."""
+        if not self.rows:
+            return 1.0
+        found: float = 1.5 ** ((not self.precision) + (not self.batch))
+        return found if self.generation else found * few(self.machines)
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
@@ -53,7 +57,7 @@ class Likeness:
 
 def likeness(p: Predictor, batch: int) -> Likeness:
     """How alike a predictor's case is to what its profile was fitted on."""
-    fitted = _fitted(p.profile)
+    fitted = _fitted(p)
     machines = set(fitted.get("machines", ()))
     generations = {_generation(m) for m in machines}
     low, high = fitted.get("batch", (1, 1))
@@ -64,14 +68,12 @@ def likeness(p: Predictor, batch: int) -> Likeness:
         precision=p.case.weights in fitted.get("precisions", ()),
         batch=low / 4 <= batch <= 4 * high,
         rows=int(fitted.get("rows", 0)),
+        machines=len(machines),
     )
 
 
-def _fitted(profile: Profile) -> Mapping[str, Any]:
-    for one in profile.chain():
-        if one.fitted:
-            return one.fitted
-    return {}
+def _fitted(p: Predictor) -> Mapping[str, Any]:
+    return next((f["fitted"] for f in p.families() if f.get("fitted")), {})
 
 
 def _generation(machine: str) -> str:
@@ -94,11 +96,9 @@ def interval(
         first: the time to a served request's first token, with residuals of its own.
     """
     found = around(value, FAR)
-    for one in p.profile.chain():
-        kind = f"ttft:{like.kind}" if first else like.kind
-        if kind in one.residuals:
-            kept = one.residuals[kind]
-            wide = few(kept["groups"]) if "groups" in kept else 1.0
-            found = around(value, kept, like.widen * wide)
+    kind = f"ttft:{like.kind}" if first else like.kind
+    for one in p.families():
+        if kind in one.get("residuals", {}):
+            found = around(value, one["residuals"][kind], like.widen)
             break
     return replace(found, low=min(value, max(found.low, roof)))

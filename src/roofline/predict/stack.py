@@ -139,5 +139,6 @@ def _block(group: list[Piece]) -> tuple[Any, Loads, Device, tuple[str, ...]]:
         peaks={c: of_device(lambda d, c=c: d.peak(c)) for c in computes},  # type: ignore[misc]
         scale=1.0,  # fitted coefficients have their own limits
         native=frozenset(c for c in computes if c in first.device.native),
+        vector=of_device(lambda d: d.vector),
     )
     return np.concatenate([p.rows for p in group]), loads, device, first.labels

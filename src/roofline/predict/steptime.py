@@ -24,6 +24,10 @@ from .kernel import Load, Loads, smooth_max
 NARROW = frozenset(("fp8", "int8", "fp4", "fp6", "int4"))
 """Precisions for which activations are quantised on the way in."""
 
+WEIGHTS = frozenset(("linear", "head", "experts"))
+"""Kinds that read weights. Where vector units unpack them, they take in only so many bytes a
+FLOP (``linear.intake``); the stream is that rate and the memory's in series."""
+
 SLOT = {
     "linear": "linear",
     "head": "linear",
@@ -120,10 +124,13 @@ class Paces:
             if compute in NARROW and compute in device.native:
                 quantise = c["quantise"]
         reached = c.get(f"{name}.compute.{compute}", c[f"{name}.compute"])
-        stream = c.get(f"{name}.bandwidth", c["linear.bandwidth"])
+        stream = device.bandwidth * c.get(f"{name}.bandwidth", c["linear.bandwidth"])
+        intake = c.get("linear.intake")
+        if intake and kind in WEIGHTS:
+            stream = 1 / (1 / stream + 1 / (intake * device.vector))
         return Pace(
             device.peak(compute) * min(reached, 1 / device.scale),  # never above the sheet
-            device.bandwidth * stream,
+            stream,
             c[f"{name}.floor"],
             passes,
             quantise,

@@ -13,10 +13,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..interval import quantiles
 from ..profile import FOLDER, SCHEMA, from_data
 from .attention import attention, context
 from .cases import model
@@ -26,7 +25,9 @@ from .llamacpp import START, llamacpp
 from .messages import messages
 from .priors import BASE
 from .products import gemm
+from .residuals import residuals, short
 from .served import served
+from .spread import kind
 from .suite import Suite
 
 DATE = "2026-11-29"
@@ -56,76 +57,30 @@ SOURCES: dict[str, Any] = {
 }
 
 
-def scores(suite: Suite, predicted: Any) -> list[float]:
-    """log(measured / predicted) of the scored rows."""
-    import numpy as np
-
-    kept = suite.scored & np.isfinite(predicted)
-    return [float(x) for x in np.log(suite.measured[kept] / predicted[kept])]
-
-
-def residuals(suites: Iterable[Suite]) -> dict[str, Any]:
-    """For each likeness, the interval of scores that left-out rows fell into."""
-    pools: dict[str, list[float]] = {"seen": [], "machine": [], "model": []}
-    groups = {"machine": 0, "model": 0}
-    for suite in suites:
-        pools["seen"] += scores(suite, suite.folds())
-        for by in groups:
-            pools[by] += scores(suite, suite.left_out(by))
-            groups[by] += len(set(suite.column(by)))
-    found: dict[str, Any] = {}
-    for kind, pool in pools.items():
-        if not pool:
-            continue
-        low, high = quantiles(pool)
-        found[kind] = {"rows": len(pool), "low": _short(low), "high": _short(high)}
-        if kind in groups:
-            found[kind]["groups"] = groups[kind]
-        found[kind]["median_error"] = _short(_median([abs(_exp(x) - 1) for x in pool]))
-    for kind in ("machine", "model"):
-        if kind not in found or found[kind]["rows"] < 10:
-            found[kind] = {**found["seen"], "note": "too few groups to leave one out: doubled"}
-            found[kind].update(low=2 * found["seen"]["low"], high=2 * found["seen"]["high"])
-    for end, best in (("low", min), ("high", max)):
-        for kind in ("machine", "model"):
-            found[kind][end] = best(found[kind][end], found["seen"][end])
-    machine, model = found["machine"], found["model"]
-    found["both"] = {
-        "groups": min(machine.get("groups", 1), model.get("groups", 1)),
-        "low": _short(-((machine["low"] ** 2 + model["low"] ** 2) ** 0.5)),
-        "high": _short((machine["high"] ** 2 + model["high"] ** 2) ** 0.5),
-        "note": "both left out: the two added in quadrature",
-    }
-    return found
-
-
-def _exp(x: float) -> float:
-    import math
-
-    return math.exp(x)
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]
-
-
-def _short(x: float) -> float:
-    return float(f"{x:.4g}")
-
-
 def coefficients(
-    suite: Suite, source: str, label: str = "", skip: tuple[str, ...] = ()
+    suite: Suite, source: str, label: str = "", kind: str = "", skip: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The fitted coefficients of a suite as a profile holds them, multipliers applied."""
-    found = suite.coefficients(suite.scored.astype(float))
-    plain = {n: v for n, v in found.items() if n in suite.priors and "*" not in n}
+    """The fitted coefficients of a suite as a profile holds them.
+
+    Args:
+        suite: fitted here.
+        source: where its rows come from.
+        label: of the machines that they hold for.
+        kind: of memory, whose multipliers are applied; those of old builds are not.
+        skip: coefficients to leave out.
+    """
+    found = suite.coefficients()
+    plain = {
+        n: v * found.get(f"{n}*{kind}", 1.0)
+        for n, v in found.items()
+        if n in suite.priors and "*" not in n
+    }
     end = f"@{label}" if label else ""
     held = {n + end: v for n, v in plain.items()}
     for name in suite.fixed:
         if label and name not in plain and suite.fixed[name] != BASE.get(name):
             held[name + end] = suite.fixed[name]
-    return {n: {"value": _short(v), "source": source} for n, v in held.items() if n not in skip}
+    return {n: {"value": short(v), "source": source} for n, v in held.items() if n not in skip}
 
 
 def fitted(suites: Iterable[Suite]) -> dict[str, Any]:
@@ -157,11 +112,19 @@ def profile(
     *,
     versions: str,
     held: Mapping[str, Any],
-    suites: list[Suite],
+    suites: Sequence[Suite] = (),
+    alike: Sequence[Suite] = (),
     notes: tuple[str, ...] = (),
     extends: str = "base",
 ) -> dict[str, Any]:
-    """A profile as a file holds it."""
+    """A profile as a file holds it.
+
+    Args:
+        name, engine, title, versions, notes, extends: as in the file.
+        held: coefficients.
+        suites: what they were fitted on.
+        alike: suites of the same kind under all engines.
+    """
     used = {entry["source"] for entry in held.values()}
     return {
         "schema": SCHEMA,
@@ -174,7 +137,16 @@ def profile(
         "sources": {k: SOURCES[k] for k in sorted(used)},
         "coefficients": dict(held),
         "fitted": fitted(suites) if suites else {},
-        "residuals": residuals(suites) if suites else {},
+        "residuals": residuals(suites, alike) if suites else {},
+    }
+
+
+def _family(suites: Sequence[Suite], alike: Sequence[Suite]) -> dict[str, Any]:
+    every = {s.name: s for s in (*alike, *suites)}.values()
+    kinds = {kind(s.name) for s in suites}
+    return {
+        "fitted": fitted(suites),
+        "residuals": residuals(suites, [s for s in every if kind(s.name) in kinds]),
     }
 
 
@@ -196,6 +168,9 @@ def build(folder: str) -> dict[str, Any]:
     titles = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang"}
     versions = {"vllm": "0.11-0.19", "trtllm": "1.0-1.3", "sglang": "0.5.9-0.5.10"}
     other = _vendors(batches)
+    rest = {n.split()[-1]: [s] for n, s in batches.items() if not n.endswith("nvidia")}
+    apart = {v: s for v, s in rest.items() if v in ("amd", "intel")}
+    others = [s for own in apart.values() for s in own]
     for engine, suite in tokens.items():
         held = coefficients(suite, "served") | coefficients(first[engine], "served")
         if engine == "vllm":
@@ -207,9 +182,12 @@ def build(folder: str) -> dict[str, Any]:
             versions=versions[engine],
             held=held,
             suites=[suite],
+            alike=list(tokens.values()),
         )
-        waits = residuals([first[engine]])
+        waits = residuals([first[engine]], list(first.values()))
         found[engine]["residuals"] |= {f"ttft:{kind}": r for kind, r in waits.items()}
+        if engine == "vllm":
+            found[engine]["families"] = {v: _family(s, others) for v, s in apart.items()}
     for name, engine, key in (
         ("vllm-2024", "vllm", "vLLM nvidia"),
         ("trtllm-2024", "trtllm", "TensorRT-LLM nvidia"),
@@ -219,7 +197,17 @@ def build(folder: str) -> dict[str, Any]:
         if engine == "vllm":
             held |= other
         title = f"{titles[engine]} of 2024, fixed batches without a server"
-        found[name] = profile(name, engine, title, versions="early 2024", held=held, suites=[suite])
+        found[name] = profile(
+            name,
+            engine,
+            title,
+            versions="early 2024",
+            held=held,
+            suites=[suite],
+            alike=[s for n, s in batches.items() if n.endswith("nvidia")],
+        )
+        if engine == "vllm":
+            found[name]["families"] = {v: _family(s, others) for v, s in apart.items()}
     found["llamacpp"] = _llamacpp(llama)
     found["torch"] = profile(
         "torch",
@@ -263,18 +251,21 @@ def _llamacpp(llama: Mapping[str, Suite]) -> dict[str, Any]:
     labels = {"Metal": "apple", "CUDA gddr": "nvidia-gddr", "CUDA hbm": "nvidia-hbm"}
     for name, suite in llama.items():
         if name in labels:
-            held |= coefficients(suite, "llamacpp", labels[name])
+            held |= coefficients(suite, "llamacpp", labels[name], name.split()[-1])
         elif name == "Vulkan":
             for vendor in ("amd", "intel"):
                 held |= coefficients(suite, "llamacpp", vendor)
-    return profile(
+    graphics = [suite for name, suite in llama.items() if name != "Metal"]
+    found = profile(
         "llamacpp",
         "llamacpp",
         "llama.cpp",
         versions="2024-2026",
         held=held,
-        suites=list(llama.values()),
+        suites=graphics,
+        alike=graphics,
     )
+    return found | {"families": {"apple": _family([llama["Metal"]], [llama["Metal"]])}}
 
 
 def main(folder: str) -> None:
@@ -289,8 +280,8 @@ def main(folder: str) -> None:
     shipped = {}
     for make in (gemm, attention, context, experts, messages, fixed, served, llamacpp):  # fmt: skip
         for suite in make(folder):
-            found = suite.coefficients(suite.scored.astype(float))
-            shipped[suite.name] = {n: _short(v) for n, v in found.items() if n in suite.priors}
+            found = suite.coefficients()
+            shipped[suite.name] = {n: short(v) for n, v in found.items() if n in suite.names}
     with open(os.path.join(FOLDER, "suites.json"), "w", encoding="utf-8") as file:
         data = {"schema": "roofline.suites/1", "date": DATE, "suites": shipped}
         json.dump(data, file, ensure_ascii=False, indent=1)

@@ -48,12 +48,16 @@ def _suite(group: list[Row], dtype: str) -> Suite:
     flops = 2 * matrices * h * i / tp * load
     moved = 2 * load * (2 * h + matrices * i / tp) + 2 * n * h
     found = Kernels(group, "experts", fmt.compute, flops, stored, moved, 2 * n * h)
+    bound = found.roof(stored)
+    in_cache = (stored < 3 * found.cache()) & (bound > 1.01 * found.computing())
     return found.suite(
         "experts",
         PRIORS,
-        bound=found.roof(stored),
+        bound=bound,
         precision=dtype,
         told=_told,
+        scored=~in_cache,
+        aside={"in cache (under 3× last-level cache)": int(in_cache.sum())},
         seconds="latency",
     )
 

@@ -101,6 +101,9 @@ def llamacpp(folder: str) -> list[Suite]:
     suites = []
     for (back_end,), group in by(rows, "back_end"):
         suites.append(_llamacpp(f"llama.cpp decode {back_end}", group, aside))
+    graphics = [s for s in suites if "Metal" not in s.name]
+    for suite in graphics:  # what they have in common is fitted on all of them
+        suite.beside = tuple(other for other in graphics if other is not suite)
     return suites
 
 
@@ -120,7 +123,8 @@ def _llamacpp(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
         ones = np.ones(len(rows), int)
         step = Step.decode(ones, int(test[2:]) // 2 * ones)
         dev = on(machine)
-        pieces.append(Piece(at, plan(of)(step), dev, (f"build-{age}", *dev.labels)))
+        labels = (f"build-{age}", dev.memory_class, *dev.labels)
+        pieces.append(Piece(at, plan(of)(step), dev, labels))
         limit[at] = bound(of, step)
     priors = only("linear.bandwidth", "linear.floor", "layer.floor")
     fixed = {**START}
@@ -129,7 +133,13 @@ def _llamacpp(name: str, group: list[Row], aside: dict[str, int]) -> Suite:
         spread = 0.1 if key == "linear.bandwidth" else 1.0
         priors[key] = Prior(START[key], spread, p.low, p.high)
     priors["ramp"] = Prior(0.3, 1.0, 1e-3, 3.0)
-    ages = {r["regime"] for r in group}
+    if "Metal" in name:
+        ages = {r["regime"] for r in group}
+    else:
+        ages = {"2024", "2025"}
+        # Its products with a vector run on vector units, which take weights in only so fast.
+        priors["linear.intake"] = Prior(0.15, 0.7, 0.01, 10.0)
+        priors["linear.bandwidth*hbm"] = Prior(1.0, 0.1, 0.3, 1.2)
     if len(ages) > 1:
         priors["layer.floor*build-2024"] = Prior(2.0, 0.7, 0.2, 30.0)
         priors["linear.floor*build-2024"] = Prior(2.0, 0.7, 0.2, 30.0)

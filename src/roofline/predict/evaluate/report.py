@@ -9,9 +9,10 @@ from typing import Any
 from ... import table
 from ...words import Words
 from .score import Score
+from .spread import KERNELS, spreads
 
 PREDICTORS = ("roof", "constant", "shipped", "fitted", "machine", "model")
-KERNELS = ("gemm", "decode", "context", "experts", "all-reduce")
+COVERED = ("rows", "machine", "model")
 BREAKDOWN = ("machine", "model", "precision", "batch", "regime")
 MOST = 24
 """Values of an attribute that a breakdown lists, the most frequent first."""
@@ -28,21 +29,34 @@ def overall(scores: Iterable[Score], words: Words) -> tuple[list[str], list[list
     """One line a suite: rows, errors of each predictor, coverage, width."""
     head = [words("validate.suite"), words("validate.rows")]
     head += [words(f"validate.predictor.{p}") for p in PREDICTORS]
-    head += [words(f"validate.{k}") for k in ("covers", "covers_groups", "width")]
+    for of in COVERED:
+        head += [words(f"validate.covers.{of}"), words("validate.width")]
     rows = []
     for s in scores:
-        by = "machine" if "machine" in s.coverage else "model"
-        inside, whole, width = s.coverage.get(by, (None, None, None))
+        inside = []
+        for of in COVERED:
+            covers, width = s.coverage.get(of, (None, None))
+            inside += [percent(covers), f"{width:.2f}×" if width is not None else "–"]
         rows.append(
             [
                 s.suite.name,
                 str(int(s.suite.scored.sum())),
                 *(percent(s.error(p)) for p in PREDICTORS),
-                percent(inside),
-                percent(whole),
-                f"{width:.2f}×" if width is not None else "–",
+                *inside,
             ]
         )
+    return head, rows
+
+
+def unseen(scores: Iterable[Score], words: Words) -> tuple[list[str], list[list[str]]]:
+    """One line a kind: intervals for machines and models of which nothing was fitted."""
+    keys = ("kind", "left_out", "suites", "distinct", "covers", "width", "error", "known")
+    head = [words(f"validate.{k}") for k in keys]
+    rows = [
+        [c.kind, words(f"validate.by.{c.by}"), str(c.groups), str(c.distinct), percent(c.mean),
+         f"{c.width:.2f}×", percent(c.error), percent(c.known)]
+        for c in spreads(scores)
+    ]  # fmt: skip
     return head, rows
 
 
@@ -63,6 +77,7 @@ def breakdown(s: Score, attribute: str, words: Words) -> tuple[list[str], list[l
 def sections(scores: list[Score], words: Words) -> Iterable[tuple[str, Any]]:
     """The report: titles with tables or lines of text."""
     yield words("validate.title.overall"), overall(scores, words)
+    yield words("validate.title.unseen"), unseen(scores, words)
     for s in scores:
         if s.suite.name.startswith(KERNELS):
             continue

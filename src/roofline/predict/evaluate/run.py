@@ -18,6 +18,7 @@ from .messages import messages
 from .products import gemm
 from .score import Score, score
 from .served import served
+from .spread import spreads
 from .suite import Suite
 
 MAKERS: dict[str, tuple[str, Callable[[str], list[Suite]]]] = {
@@ -96,6 +97,7 @@ def evaluate(
         tell(suite.name)
         known = nearest(suite.name, held) if suite.priors else {}
         found.append(score(suite, known, fit=fit and bool(suite.priors)))
+    spreads(found)
     return found
 
 
@@ -111,8 +113,8 @@ def to_json(scores: list[Score]) -> dict[str, Any]:
                 "above_roof": s.above,
                 "median_error": {p: s.error(p) for p in s.predictions},
                 "coverage": {
-                    by: {"rows": a, "groups": None if math.isnan(b) else b, "width": w}
-                    for by, (a, b, w) in s.coverage.items()
+                    by: {"covers": covers, "width": width}
+                    for by, (covers, width) in s.coverage.items()
                 },
                 "by": {
                     a: [
@@ -123,5 +125,18 @@ def to_json(scores: list[Score]) -> dict[str, Any]:
                 },
             }
             for s in scores
+        ],
+        "never_seen": [
+            {
+                "kind": c.kind,
+                "left_out": c.by,
+                "groups": c.groups,
+                "distinct": c.distinct,
+                "covers": c.mean,
+                "width": c.width,
+                "median_error": c.error,
+                "one_number_known": None if math.isnan(c.known) else c.known,
+            }
+            for c in spreads(scores)
         ],
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..interval import few, quantiles
+from ..interval import quantiles
 from .suite import Suite
 
 ABOVE = 1.001
@@ -23,14 +23,14 @@ class Score:
         predictions: by predictor: ``roof``, ``constant``, ``fitted`` (each row left out with
             a fifth of the rows), ``machine`` and ``model`` (all rows of its machine or model
             left out), ``shipped``.
-        coverage: by ``machine`` and ``model``: fraction of left-out rows within 90 % intervals,
-            and the median width (high/low) of these.
+        coverage: of 90 % intervals, and their width (high/low): ``rows`` from the other half of
+            the rows left out; ``machine`` and ``model`` pooled over other ones (``spread.py``).
         above: rows faster than the roof.
     """
 
     suite: Suite
     predictions: dict[str, Any]
-    coverage: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    coverage: dict[str, tuple[float, float]] = field(default_factory=dict)
     above: int = 0
 
     def errors(self, predictor: str, rows: Any = None) -> Any:
@@ -106,27 +106,19 @@ def score(suite: Suite, shipped: dict[str, float] | None = None, *, fit: bool = 
                 if np.isfinite(left[kept]).any():
                     found[by] = left
     out = Score(suite, found)
-    for by in ("machine", "model"):
-        if by in found:
-            out.coverage[by] = covered(suite, found[by], by)
+    if "fitted" in found:
+        out.coverage["rows"] = covered(suite, found["fitted"])
     out.above = int((suite.measured[kept] * ABOVE < suite.bound[kept]).sum())
     return out
 
 
-def covered(suite: Suite, predicted: Any, by: str) -> tuple[float, float, float]:
-    """Coverage of 90 % intervals on left-out rows.
-
-    Returns:
-        Over halves of the left-out scores (rows exchangeable, as conformal intervals ask);
-        over whole groups (each group's interval from the scores of the others, wider for there
-        being few of them, as in :func:`roofline.predict.similar.interval`); median width of
-        the intervals over halves, high/low.
-    """
+def covered(suite: Suite, predicted: Any) -> tuple[float, float]:
+    """Coverage of 90 % intervals on half of the left-out rows, from the scores of the other half
+    (rows are exchangeable, as conformal intervals ask), and their median width, high/low."""
     import numpy as np
 
     kept = suite.scored & np.isfinite(predicted)
     scores = np.log(suite.measured[kept] / predicted[kept])
-    groups = np.array(suite.column(by))[kept]
     rng = np.random.default_rng(0)
     inside, widths = [], []
     for _ in range(20):
@@ -134,14 +126,4 @@ def covered(suite: Suite, predicted: Any, by: str) -> tuple[float, float, float]
         low, high = quantiles(scores[half].tolist())
         inside.append(float(((scores[~half] >= low) & (scores[~half] <= high)).mean()))
         widths.append(math.exp(high - low))
-    strict = []
-    for group in sorted(set(groups)):
-        own = groups == group
-        if own.all():
-            continue
-        low, high = quantiles(scores[~own].tolist())
-        wide = few(len(set(groups)) - 1)
-        low, high = min(low, 0.0) * wide, max(high, 0.0) * wide
-        strict += ((scores[own] >= low) & (scores[own] <= high)).tolist()
-    whole = float(np.mean(strict)) if strict else float("nan")
-    return float(np.mean(inside)), whole, float(np.median(widths))
+    return float(np.mean(inside)), float(np.median(widths))

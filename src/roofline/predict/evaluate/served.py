@@ -10,11 +10,15 @@ from ..stack import Piece, Stack
 from .cases import bound, held_per_token, on, plan, room
 from .data import MACHINES, Row, by, read, sort_out
 from .priors import BASE, only
-from .served_rows import RULES, as_case, devices, layout, stored
+from .served_rows import RULES, as_case, devices, has_experts, layout, stored
 from .suite import Suite
 
 WORKSPACE = 2e9
 """Bytes that a server keeps for activations and graphs beside weights and cache."""
+
+LENT = 0.03
+"""What a row of another engine weighs where an engine's own hold a single dense model: should that
+be left out, they still tell what a layer costs from what its experts do."""
 
 
 def served(folder: str) -> list[Suite]:
@@ -36,10 +40,12 @@ def served(folder: str) -> list[Suite]:
         )
         keys = ("engine", "machine", "model", "precision", "isl", "osl", "batch", "devices")
         merged.setdefault((*(row[k] for k in keys), row["replicas"], row["shares"]), row)
-    suites: list[Suite] = []
-    for (engine,), group in by(merged.values(), "engine"):
-        suites += _served(engine, group, aside)
-    return suites
+    pairs = [_served(engine, rows, aside) for (engine,), rows in by(merged.values(), "engine")]
+    for token, _ in pairs:
+        if len({r["model"] for r in token.rows if not has_experts(r)}) == 1:
+            token.beside = tuple(other for other, _ in pairs if other is not token)
+            token.lent = LENT
+    return [suite for pair in pairs for suite in pair]
 
 
 def _served(engine: str, group: list[Row], aside: dict[str, int]) -> tuple[Suite, Suite]:
@@ -103,8 +109,9 @@ def _served(engine: str, group: list[Row], aside: dict[str, int]) -> tuple[Suite
         group,
         np.array([r["silicon_ttft_ms"] for r in group]) * 1e-3,
         ttft,
-        token.coefficients(),
+        BASE,
         only("burst", "request.floor"),
         prefill,
+        under=token,
     )
     return token, first

@@ -73,12 +73,16 @@ def as_case(row: Row) -> Case | None:
     """The case of a row, or ``None`` where the model does not divide so."""
     replicas, shares = layout(row)
     tp = devices(row) // replicas
-    dense = model(row["model_path"])
-    has_experts = dense is not None and any(
-        isinstance(p, Experts) for layer in dense.layers for p in layer.parts
-    )
-    split = Parallel(tp=tp, dp=replicas, ep=shares if has_experts else 1)
+    split = Parallel(tp=tp, dp=replicas, ep=shares if has_experts(row) else 1)
     return case(MACHINES[row["system"]], row["model_path"], split, *stored(row))
+
+
+def has_experts(row: Row) -> bool:
+    """Whether the model of a row has experts."""
+    found = model(row["model_path"])
+    return found is not None and any(
+        isinstance(part, Experts) for layer in found.layers for part in layer.parts
+    )
 
 
 def stored(row: Row) -> tuple[str, str]:

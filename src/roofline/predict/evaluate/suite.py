@@ -28,7 +28,10 @@ class Suite:
         priors: those that are.
         bound: the plain roof's seconds, an array.
         aside: rows set aside by rule.
-        scored: which rows count for the error (the others only inform the fit).
+        scored: which rows count, for the error and for the fit.
+        beside: suites whose rows inform the fit too, of the same coefficients.
+        lent: what a row of theirs weighs in it, a row of its own being 1.
+        under: the suite whose coefficients, fitted on all of its rows, count as ``fixed``.
     """
 
     name: str
@@ -40,6 +43,10 @@ class Suite:
     bound: Any
     aside: dict[str, int] = field(default_factory=dict)
     scored: Any = None
+    beside: tuple[Suite, ...] = ()
+    lent: float = 1.0
+    under: Suite | None = None
+    _found: dict[bytes, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """By default every row is scored."""
@@ -52,25 +59,57 @@ class Suite:
         """An attribute of every row, as text."""
         return [str(row[name]) for row in self.rows]
 
-    def coefficients(self, rows: Any = None) -> dict[str, float]:
-        """All coefficients, fitted on the rows of a mask (by default all)."""
-        found = fit(lambda c: self.predict({**self.fixed, **c}), self.measured, self.priors, rows)
-        return {**self.fixed, **found}
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coefficients that were fitted, here and under it."""
+        return (*(self.under.names if self.under else ()), *self.priors)
+
+    def coefficients(self, rows: Any = None, by: str = "", left: Any = ()) -> dict[str, float]:
+        """All coefficients, fitted on the rows of a mask (by default those scored).
+
+        Args:
+            rows: weights of the rows.
+            by, left: suites beside lend no row whose ``by`` is one of these.
+        """
+        import numpy as np
+
+        weights = [self.scored.astype(float) if rows is None else np.asarray(rows, float)]
+        for other in self.beside:
+            away = np.isin(other.column(by), list(left)) if by else False
+            weights.append(self.lent * (other.scored & ~np.asarray(away)))
+        key = b"".join(w.tobytes() for w in weights)
+        if key not in self._found:
+            self._found[key] = self._fit(np.concatenate(weights))
+        return self._found[key]
+
+    def _fit(self, weights: Any) -> dict[str, float]:
+        import numpy as np
+
+        fixed = self.under.coefficients() if self.under else self.fixed
+        every = (self, *self.beside)
+
+        def predict(c: Mapping[str, float]) -> Any:
+            held = {**fixed, **c}
+            return np.concatenate([suite.predict(held) for suite in every])
+
+        measured = np.concatenate([suite.measured for suite in every])
+        return {**fixed, **fit(predict, measured, self.priors, weights)}
 
     def left_out(self, by: str) -> Any:
         """Predictions for each row from a fit without the rows that share its ``by``."""
         import numpy as np
 
         out = np.full(len(self.rows), np.nan)
-        groups = self.column(by)
+        groups = np.array(self.column(by), object)
         if len(set(groups)) < 2:
             return out
-        for _, others, own in leave_out(groups):
+        for _, others, own in leave_out(groups.tolist()):
             if not (own & self.scored).any():
                 continue
             mask = (others & self.scored).astype(float)
             if mask.sum() >= LEAST * self.scored.sum():
-                out[own] = self.predict(self.coefficients(mask))[own]
+                found = self.coefficients(mask, by, set(groups[own]))
+                out[own] = self.predict(found)[own]
         return out
 
     def folds(self, count: int = 5) -> Any:
