@@ -3,10 +3,11 @@
     python benchmarks/page_speed.py [--moves 500] [--points 10000] [--throttle 4]
 
 The largest model of the catalogue with its operators shown, in Debian's Chromium, headless. A move
-is a real key press on the slider. Two times come from the trace: the main thread's work of a move
-(the key's event to the end of the frame's commit: script, style, layout, paint), and the whole
-way to the frame on the screen (EventLatency), which has the wait for the display's next refresh in
-it, 0-16.7 ms at 60 Hz. What the issue asks is 16 ms median and 33 ms worst, 50 ms when throttled.
+is a real key press on the slider. The trace gives the main thread's work of a move (the key's event
+to the end of the frame's commit: script, style, layout, paint), the same with what is left for an
+idle moment (levers, notes, tables), and the whole way to the frame on the screen (EventLatency),
+which has the wait for the display's next refresh in it, 0-16.7 ms at 60 Hz. What the issue asks is
+16 ms median and 33 ms worst, 50 ms when throttled.
 Close other programs first: the load average is printed beside the numbers.
 """
 
@@ -50,12 +51,11 @@ def trace(session: CDPSession, act: object) -> list[dict[str, object]]:
     return events
 
 
-def frames(events: list[dict[str, object]]) -> tuple[list[float], list[float]]:
-    """Milliseconds of main-thread work a move, by the clock and by the CPU.
-
-    From its key's event to the last work of its frame. By the CPU, other programs count little."""
-    main = {"EventDispatch", "FireAnimationFrame", "UpdateLayoutTree", "Layout", "PrePaint",
-            "Paint", "Layerize", "Commit"}  # fmt: skip
+def frames(events: list[dict[str, object]]) -> dict[str, list[float]]:
+    """Milliseconds of main-thread work a move: to the end of the frame that shows it, by the clock
+    and by the CPU (where other programs count little), and all of it, the rest done when idle."""
+    main = {"EventDispatch", "FireAnimationFrame", "FireIdleCallback", "UpdateLayoutTree", "Layout",
+            "PrePaint", "Paint", "Layerize", "Commit"}  # fmt: skip
     found = sorted(
         (e for e in events if e.get("ph") == "X" and e["name"] in main), key=lambda e: e["ts"]
     )
@@ -63,14 +63,26 @@ def frames(events: list[dict[str, object]]) -> tuple[list[float], list[float]]:
         e for e in found
         if e["name"] == "EventDispatch" and e["args"]["data"]["type"] == "keydown"
     ]  # fmt: skip
-    times, busy = [], []
+    times: dict[str, list[float]] = {"clock": [], "cpu": [], "all": []}
     for i, key in enumerate(keys):
         until = keys[i + 1]["ts"] if i + 1 < len(keys) else float("inf")
         mine = [e for e in found if key["ts"] <= e["ts"] < until and e["tid"] == key["tid"]]
         # Waiting for the frame to begin is the display's time, not ours: work is added up.
-        times.append(_outer(mine, "dur") / 1000)
-        busy.append(_outer(mine, "tdur") / 1000)
-    return times, busy
+        shown = mine[: _shown(mine)]
+        times["clock"].append(_outer(shown, "dur") / 1000)
+        times["cpu"].append(_outer(shown, "tdur") / 1000)
+        times["all"].append(_outer(mine, "tdur") / 1000)
+    return times
+
+
+def _shown(events: list[dict[str, object]]) -> int:
+    # How many events there are up to the first frame's commit: the first after its painting.
+    painted = False
+    for i, e in enumerate(events):
+        painted = painted or e["name"] == "Paint"
+        if painted and e["name"] == "Commit":
+            return i + 1
+    return len(events)
 
 
 def _outer(events: list[dict[str, object]], kind: str) -> float:
@@ -160,9 +172,10 @@ if __name__ == "__main__":
                 events = trace(session, lambda s=slider: move(page, s, args.moves))  # noqa: B023
                 session.send("Emulation.setCPUThrottlingRate", {"rate": 1})
                 print(f"{title}, {slider} slider, load {os.getloadavg()[0]:.1f}")
-                clock, cpu = frames(events)
-                say("main thread, by the clock", clock)
-                say("main thread, CPU time", cpu)
+                times = frames(events)
+                say("main thread, by the clock", times["clock"])
+                say("main thread, CPU time", times["cpu"])
+                say("with what is done when idle", times["all"])
                 say("key press to frame on screen", latencies(events))
             page.close()
         browser.close()

@@ -146,6 +146,11 @@ def names() -> list[str]:
     return sorted({*_FIXED, *_GGUF_BLOCKS, *_GGUF_MIXES, "int4:128", "int4", "4.85bits"})
 
 
+def aliases() -> dict[str, str]:
+    """Other names of formats, each with the one that it stands for."""
+    return {alias: name for alias, name in _ALIASES.items() if alias != name}
+
+
 def parse(text: str) -> Format:
     """The format of that name.
 

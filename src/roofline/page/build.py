@@ -25,7 +25,10 @@ from .still import still
 
 _USED = ("label", "part", "ceilings", "say", "lever", "chart", "table", "bound", "why", "title")
 
-_PREDICTED = ("predict.speed", "predict.time", "predict.roof", "predict.like", "predict.strange")
+_SPOKEN = (
+    *("predict.speed", "predict.time", "predict.roof", "predict.like", "predict.strange"),
+    "place.verdict.",
+)
 
 
 def languages() -> tuple[str, ...]:
@@ -38,7 +41,7 @@ def page_words(language: str) -> dict[str, str]:
     folder = os.path.dirname(core_words.__file__)
     with open(os.path.join(folder, f"{language}.json"), encoding="utf-8") as file:
         core: dict[str, str] = json.load(file)
-    shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED or k.startswith(_PREDICTED)}
+    shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED or k.startswith(_SPOKEN)}
     return {**shared, **json.loads(read(f"{language}.json"))}
 
 

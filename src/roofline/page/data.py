@@ -3,13 +3,16 @@
 Schema ``roofline.page/1``::
 
     {"schema", "version", "date",
-     "formats":  {NAME: {"name", "size", "compute", "note"?}},
+     "formats":  {NAME: {"name", "size", "compute", "note"?}}: all that have a name,
+     "spelled":  {ALIAS: NAME}: other names of them,
      "choices":  {"weights": [NAME…], "kv": [NAME…], "compute": [PRECISION…]},
-     "models":   [{"id", "name", "org", "parameters", "active", "longest", "dtype", "kv",
-                   "stored", "scheme", "matrix", "notes", "source",
+     "models":   [{"id", "name", "aliases"?, "org", "parameters", "active", "longest", "dtype",
+                   "kv", "stored", "scheme", "matrix", "notes", "source",
                    "tables": of one device, and of one of several (page/factors.py),
+                   "layers": {"kinds": a letter for each, "parameters": {LETTER: of one}},
                    "others": such tables of yet more devices}],
-     "machines": [a machine file without its sources, its links with their latency],
+     "machines": [a machine file without its sources, its links with their latency, and
+                  "launch"?: seconds],
      "latencies": [[word in a link's name, figure of the shortest message]…],
      "sources":  {KEY: {"title", "url", "date"}},
      "points":   [points of schema roofline.points/1]}
@@ -31,6 +34,7 @@ from ..model import formats as known
 from ..model import load as load_model
 from ..model.load import entries as model_entries
 from ..model.model import Uniform
+from . import depth
 from .factors import tables
 
 MODELS = (
@@ -70,7 +74,7 @@ def page_data(
     """
     sources: dict[str, dict[str, str]] = {}
     listed = [model_json(m) for m in models]
-    formats = dict.fromkeys((*WEIGHTS, *KV))
+    formats = dict.fromkeys((*WEIGHTS, *KV, *(known.parse(name).name for name in known.names())))
     for model in listed:
         for name in (model["dtype"], model["kv"], model["stored"]):
             if name is not None:
@@ -80,6 +84,7 @@ def page_data(
         "version": __version__,
         "date": date,
         "formats": {name: format_json(name) for name in formats},
+        "spelled": known.aliases(),
         "choices": {"weights": list(WEIGHTS), "kv": list(KV), "compute": list(COMPUTE)},
         "models": listed,
         "machines": [machine_json(m, sources) for m in machines],
@@ -118,9 +123,12 @@ def model_json(model: str | Model) -> dict[str, Any]:
         model = load_model(model)
     scheme = model.scheme
     table, *others = tables(model)
+    depth.mark(model, table)
+    aliases = entry.get("aliases")
     return {
         "id": entry.get("id") or model.name,
         "name": model.name,
+        **({"aliases": list(aliases)} if aliases else {}),
         "org": entry.get("org", ""),
         "parameters": model.parameters,
         "active": model.active_parameters,
@@ -134,6 +142,10 @@ def model_json(model: str | Model) -> dict[str, Any]:
         "source": entry.get("source") or {"title": os.path.basename(model.source)},
         "tables": table,
         "others": others,
+        "layers": {
+            "kinds": depth.pattern(model),
+            "parameters": depth.parameters(model, depth.kinds(model)),
+        },
     }
 
 
@@ -180,6 +192,7 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
     data = {
         "id": machine.id,
         "name": machine.name,
+        "aliases": list(machine.aliases),
         "kind": machine.kind,
         "memory": {
             "capacity": figure(machine.capacity),
@@ -202,6 +215,8 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
         ],
         "notes": list(machine.notes),
     }
+    if launch := machine.measured.overhead.get("launch"):
+        data["launch"] = launch.value
     return {k: v for k, v in data.items() if v not in ({}, [])}
 
 

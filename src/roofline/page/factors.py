@@ -162,30 +162,31 @@ def _plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _work(
+def probed(
     model: Model, layout: Parallel, sizes: tuple[int, int, int], own: bool, override: str | None
 ) -> Work:
+    """Work at chosen sizes of an element of weights, cache and activations."""
     w, c, a = sizes
-    probed = replace(model, dtype=Format("probe", a, "@a"))
+    sized = replace(model, dtype=Format("probe", a, "@a"))
     formats: dict[str, Any] = {
         "weights": None if own else Format("probe", w, "@w"),
         "kv": Format("probe", c, "@c"),
         "compute": override,
     }
     if layout.single:
-        return probed.work(**formats)
-    return split(probed, layout, **formats).path
+        return sized.work(**formats)
+    return split(sized, layout, **formats).path
 
 
 def _open(model: Model, layout: Parallel, *, own: bool, override: str | None) -> Table:
     # As the checkpoint stores them, weights do not follow w.
     seen = [sizes if not own else (1, *sizes[1:]) for sizes in _PROBES]
-    known = {sizes: _work(model, layout, sizes, own, override) for sizes in dict.fromkeys(seen)}
+    known = {sizes: probed(model, layout, sizes, own, override) for sizes in dict.fromkeys(seen)}
     probes = [known[sizes] for sizes in seen]
     wide: dict[str, str] = {}
     if any(op.compute == "@a" for op in probes[0].operators):
         # Under an override of 16 bits or more attention follows it, too.
-        asked = _work(model, layout, _PROBES[0], own, "fp64")
+        asked = probed(model, layout, _PROBES[0], own, "fp64")
         wide = {op.name: op.compute for op in asked.operators}
     index: dict[Any, int] = {}
     operators = []

@@ -16,7 +16,7 @@ from ..bound import Case
 from ..errors import InputError, NotFound, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
-from ..model.load import from_config, load
+from ..model.load import load
 from ..model.model import Model
 from ..points import Point
 from ..record import replace
@@ -181,12 +181,22 @@ def _own_machine(point: Point) -> Machine:
 
 
 def shortened(name: str, layers: int) -> Model:
-    """A model with fewer layers than its config says, as an engine ran it.
+    """The first layers of a model, as an engine ran it that was given no more.
 
     Raises:
+        NotFound: no such model.
         InputError: more layers than the model has.
     """
-    return from_config(short_config(name, layers), name)
+    model = load(name)
+    if not 1 <= layers <= model.depth:
+        raise InputError(f"{name} has {model.depth} layers, not {layers}")
+    first = set(sorted({i for layer in model.layers for i in layer.indices})[:layers])
+    kept = (
+        replace(layer, indices=here)
+        for layer in model.layers
+        if (here := tuple(i for i in layer.indices if i in first))
+    )
+    return model.altered(layers=tuple(kept), file=None)
 
 
 def short_config(name: str, layers: int | None) -> dict[str, Any]:

@@ -106,6 +106,20 @@ export function mount(root, data, t, options) {
   panel.onOpen(() => view && panel.explain(view.main));
   new ResizeObserver(() => chart.resize()).observe(chart.element);
 
+  // A frame shows what one looks at while dragging: picture, controls, verdict and numbers. What
+  // costs more than it can wait for follows as soon as the browser has nothing else to do.
+  let unfinished = 0;
+  const idle = window.requestIdleCallback
+    ? (act) => requestIdleCallback(act, { timeout: 150 })
+    : (act) => setTimeout(act, 40);
+
+  function finish() {
+    unfinished = 0;
+    panel.finish(view);
+    table.update(view);
+    setText(foot, sourceLines().join(" · "));
+  }
+
   function render() {
     waiting = 0;
     const next = viewOf(state, points, t);
@@ -118,9 +132,13 @@ export function mount(root, data, t, options) {
     chart.update(view, t);
     controls.update(state, view);
     panel.update(view);
-    table.update(view);
-    story.update(state, storyValues());
-    setText(foot, sourceLines().join(" · "));
+    story.update(state, storyValues);
+    if (!unfinished) unfinished = idle(finish);
+  }
+
+  function renderAll() {
+    render();
+    if (view) finish();
   }
 
   function heading() {
@@ -213,7 +231,7 @@ export function mount(root, data, t, options) {
     setText(message, (await done) ? t(key) : t("ui.failed"));
   }
 
-  render();
+  renderAll();
   return {
     set,
     get state() {
@@ -227,7 +245,7 @@ export function mount(root, data, t, options) {
     },
     say: (text) => setText(message, text),
     redraw: () => chart.redraw(),
-    refresh: render,
+    refresh: renderAll,
     // Fills what is folded, too: for print, where all of it shows.
     unfold() {
       table.update(view, true);
@@ -235,7 +253,7 @@ export function mount(root, data, t, options) {
     },
     addPoints(more) {
       points = [...points, ...more];
-      render();
+      renderAll();
       return { shown: view.points.length, hidden: view.hiddenPoints };
     },
   };

@@ -1,6 +1,6 @@
 // What the reader sets: selects, sliders over powers of two, numbers typed.
 
-import { h, setAttribute, setText } from "./dom.js";
+import { h, setAttribute, setField, setHidden, setText } from "./dom.js";
 import { shortName } from "./plot.js";
 import { MOST, MOST_MACHINES, PHASES, wholeNumber } from "./state.js";
 import { count } from "./units.js";
@@ -41,14 +41,16 @@ function powerSlider(name, largest, t, set) {
   box.addEventListener("keydown", (event) => event.key === "Enter" && typed());
   const label = h("label", { for: range.id }, t(`ui.${name}`));
   const element = h("div", { class: "slider", "data-name": name }, label, hint, range, box);
+  let filled = "";
   const update = (value, text) => {
     const power = String(Math.min(Math.round(Math.log2(value)), Number(range.max)));
     if (range.value !== power) range.value = power;
-    range.style.setProperty("--at", `${(100 * Number(power)) / Number(range.max)}%`);
+    const at = `${(100 * Number(power)) / Number(range.max)}%`;
+    if (filled !== at) range.style.setProperty("--at", (filled = at));
     if (box !== box.getRootNode().activeElement || wholeNumber(box.value, name) !== value) {
-      box.value = count(value);
+      setField(box, "value", count(value));
     }
-    box.setAttribute("aria-invalid", "false");
+    setAttribute(box, "aria-invalid", "false");
     setAttribute(range, "aria-valuetext", text);
   };
   const stretch = (to) => {
@@ -70,8 +72,10 @@ export function makeControls(data, t, set, engines = []) {
   const chips = h("ul", { class: "chips" });
   const phases = h("div", { class: "segments", role: "radiogroup", "aria-label": t("ui.phase") });
   const name = `phase${(serial += 1)}`;
+  const radios = [];
   for (const phase of PHASES) {
     const radio = h("input", { type: "radio", name, value: phase, onchange: () => set({ phase }, true) });
+    radios.push(radio);
     phases.append(h("label", {}, radio, h("span", {}, t(`phase.${phase}.name`))));
   }
   const format = (kind) =>
@@ -159,10 +163,10 @@ export function makeControls(data, t, set, engines = []) {
       devices.dataset.key = key;
       fill(devices, possible.map((n) => [n, String(n)]));
     }
-    devices.value = String(state.devices);
+    setField(devices, "value", String(state.devices));
     setAttribute(devices, "aria-invalid", String(!view.counts.includes(state.devices)));
     setText(refused, view.refusals.join(" "));
-    refused.hidden = view.refusals.length === 0;
+    setHidden(refused, view.refusals.length === 0);
   }
 
   function updateChips(state) {
@@ -194,17 +198,17 @@ export function makeControls(data, t, set, engines = []) {
     sliders: bottom,
     update(state, view) {
       updateLists(state);
-      compare.disabled = state.machines.length >= MOST_MACHINES;
-      model.value = state.model;
-      [machine.value] = state.machines;
-      weights.value = state.weights;
-      kv.value = state.kv;
-      compute.value = state.compute;
-      ceilings.value = state.ceilings;
-      engine.value = state.engine;
-      dots.checked = state.operators;
-      for (const radio of phases.querySelectorAll("input")) radio.checked = radio.value === state.phase;
-      draftedField.hidden = state.phase !== "verify";
+      setField(compare, "disabled", state.machines.length >= MOST_MACHINES);
+      setField(model, "value", state.model);
+      setField(machine, "value", state.machines[0]);
+      setField(weights, "value", state.weights);
+      setField(kv, "value", state.kv);
+      setField(compute, "value", state.compute);
+      setField(ceilings, "value", state.ceilings);
+      setField(engine, "value", state.engine);
+      setField(dots, "checked", state.operators);
+      for (const radio of radios) setField(radio, "checked", radio.value === state.phase);
+      setHidden(draftedField, state.phase !== "verify");
       if (Number(drafted.value) !== state.drafted) drafted.value = state.drafted;
       updateChips(state);
       updateDevices(state, view);

@@ -12,9 +12,24 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Sets a text only where it differs, so that nothing is laid out for nothing.
+// Sets a text only where it differs, so that nothing is laid out for nothing; a text node that is
+// there is kept, which spares its element's style and box.
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const only = element.firstChild;
+  if (only && only === element.lastChild && only.nodeType === Node.TEXT_NODE) {
+    if (only.data !== text) only.data = text;
+  } else if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+export function setHidden(element, hidden) {
+  if (element.hidden !== hidden) element.hidden = hidden;
+}
+
+// Sets what a field shows, only where it differs.
+export function setField(field, name, value) {
+  if (field[name] !== value) field[name] = value;
 }
 
 export function setAttribute(element, name, value) {

@@ -50,17 +50,21 @@ export function sayPrediction(s, t) {
   return [t("plot.predicted", { engine: engine.title }), ...sayPredicted(s.predicted, t).slice(0, 3)];
 }
 
-// A measured point: what ran, where it lies, how much of its roof it reaches.
+// How much of its roof a measured point reaches, short; where no roof of its machine is known, none.
+export const shareOf = (p) => (p.known ? (p.exact ? "" : "≥ ") + percent(p.share) : "");
+
+// A measured point: what ran, where it lies, how much of its roof it reaches, and the verdict.
 export function sayPoint(p, t) {
-  const what = [p.engine, p.model, p.machine].filter(Boolean).join(" · ");
+  const layers = p.layers === undefined ? "" : t("mark.layers", { layers: p.layers });
+  const devices = p.devices > 1 ? `${p.devices} × ` : "";
+  const what = [p.engine, [p.model, layers].filter(Boolean).join(" "), `${devices}${p.machine ?? ""}`].filter(Boolean).join(" · ");
   const step = t("mark.step", { batch: digits(p.batch), context: digits(p.context) });
   const reached = t(p.exact ? "mark.roof" : "mark.roof.least", { share: percent(p.share) });
-  const over = p.share > 1.02 ? [`${t("label.suspect")} (${gain(p.share)})`] : [];
+  const over = p.verdict === "suspect" ? ` (${gain(p.share)})` : "";
   return [
     what || t("mark.point"),
     `${t.has(`phase.${p.phase}.name`) ? t(`phase.${p.phase}.name`) : p.phase} · ${step}`,
     `${place(p)} · ${seconds(p.step_s)}`,
-    reached,
-    ...over,
+    p.known ? `${reached} · ${t(`place.verdict.${p.verdict}`)}${over}` : t("mark.roof.none"),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
-import { h, setAttribute, setText } from "./dom.js";
+import { h, setAttribute, setHidden, setText } from "./dom.js";
 import {
   sayCapacity, sayClimb, sayDevices, sayLever, sayPredicted, sayRoom, sayShares, saySource, saySpeed,
   sayVerdict, sayWhy,
@@ -38,6 +38,7 @@ export function makePanel(data, t, set) {
   );
   const bar = h("div", { class: "shares", role: "img" });
   const pieces = Object.fromEntries(PARTS.map((p) => [p, bar.appendChild(h("i", { class: `share ${p}` }))]));
+  const grown = {};
   const legend = h("p", { class: "legend" });
   const levers = h("ul", { class: "levers" });
   const notes = h("ul", { class: "notes" });
@@ -109,30 +110,29 @@ export function makePanel(data, t, set) {
   return {
     element,
     update({ main, state }) {
-      const { c, groups, b, climbed, f, verdict, levers: list, notes: more } = main;
+      const { c, groups, b, climbed, f, verdict } = main;
       const [said, because] = sayVerdict(b, t);
       setText(name, said);
       setText(pair, t(`panel.pair.${b.binds}`));
       setAttribute(label, "data-code", verdict.code);
       setText(numbers, because);
       const full = verdict.code === "capacity";
-      over.hidden = !full;
+      setHidden(over, !full);
       setText(over, full ? sayCapacity(f, state.batch, t) : "");
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
       setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setText(rows.speed.value, saySpeed(b, state.phase, t));
-      rows.predicted.element.hidden = !main.predicted;
+      setHidden(rows.predicted.element, !main.predicted);
       if (main.predicted) setText(rows.predicted.value, sayPredictedFor(main.predicted));
-      rows.devices.element.hidden = !c.wire;
+      setHidden(rows.devices.element, !c.wire);
       if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
       setText(rows.climb.value, sayClimb(c, groups, climbed, t));
       setText(rows.fit.value, sayRoom(state.phase, climbed, f, c.machine.name, t));
-      if (NUMBERS.some((one) => rows[one].element.open)) this.explain(main);
       setAttribute(bar, "aria-label", sayShares(b, t));
       for (const part of PARTS) {
-        const share = b.shares[part] ?? 0;
-        pieces[part].style.flexGrow = String(Math.round(share * 1000) / 1000);
-        pieces[part].hidden = share < 0.0005;
+        const grow = String(Math.round((b.shares[part] ?? 0) * 1000) / 1000);
+        if (grown[part] !== grow) pieces[part].style.flexGrow = grown[part] = grow;
+        setHidden(pieces[part], !(b.shares[part] >= 0.0005));
       }
       const parts = PARTS.filter((part) => b.shares[part] >= 0.0005);
       while (legend.children.length > parts.length) legend.lastChild.remove();
@@ -142,9 +142,13 @@ export function makePanel(data, t, set) {
         setAttribute(swatch, "class", `share ${part}`);
         setText(text, `${t(`part.${part}`)} ${percent(b.shares[part])}`);
       });
-      updateLevers(list, c.machine);
-      sentences(notes, more);
-      notesBox.hidden = more.length === 0;
+    },
+    // What asks the model again, and what seldom changes: after the frame.
+    finish({ main }) {
+      updateLevers(main.levers, main.c.machine);
+      sentences(notes, main.notes);
+      setHidden(notesBox, main.notes.length === 0);
+      if (NUMBERS.some((one) => rows[one].element.open)) this.explain(main);
     },
     // The formulas: only while one can be seen.
     explain(main, always = false) {

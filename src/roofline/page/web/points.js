@@ -1,7 +1,5 @@
-// Measured points from a file (roofline.points/1, one JSON object a line), put under the roof.
+// Measured points from a file: roofline.points/1, one JSON object a line.
 // Whatever is in the file is data: numbers are checked, texts stay texts.
-
-import { bound } from "./bound.js";
 
 const LARGEST_FILE = 256 * 2 ** 20;
 export const MOST_POINTS = 20000;
@@ -38,13 +36,30 @@ export function readPoint(value) {
     }
     point.parts.push({ count, grows: part.grows === true, groups });
   }
-  const { roof } = value;
-  if (roof && typeof roof === "object" && positive(roof.bandwidth)) {
-    const compute = Object.entries(roof.compute ?? {}).filter(([, v]) => positive(v));
-    point.roof = { bandwidth: roof.bandwidth, compute: Object.fromEntries(compute) };
+  for (const [name, check] of [["layers", whole], ["devices", whole], ["weight_bytes", positive]]) {
+    const number = value[name];
+    if (number === undefined || number === null) continue;
+    if (!check(number, 1)) return null;
+    point[name] = number;
   }
-  if (whole(value.devices, 1)) point.devices = value.devices;
+  point.devices ??= 1;
+  point.roof = readRoof(value.roof);
+  const device = value.settings?.device;
+  point.device = typeof device === "string" ? device.split(":")[0] : "cpu";
   return point;
+}
+
+// The ceilings that were measured with a point, where both kinds are there; or null.
+function readRoof(roof) {
+  if (roof === null || typeof roof !== "object" || !positive(roof.bandwidth)) return null;
+  const compute = Object.entries(roof.compute ?? {}).filter(([, v]) => positive(v));
+  if (!compute.length) return null;
+  return {
+    bandwidth: roof.bandwidth,
+    compute: Object.fromEntries(compute.slice(0, 20)),
+    spread: positive(roof.spread) ? roof.spread : 0,
+    launch: positive(roof.overhead?.launch) ? roof.overhead.launch : null,
+  };
 }
 
 // The points of a text. Of very many, evenly chosen ones; `lines` and `bad` count what was read.
@@ -66,72 +81,4 @@ export function readPoints(text) {
     else found.bad += 1;
   }
   return found;
-}
-
-// A name as it is compared: lower case, the organisation left out, words joined by hyphens.
-const key = (name) =>
-  name.split("/").at(-1).toLowerCase().replace(/[^a-z0-9.]+/g, "-").replace(/^-|-$/g, "");
-
-export function sameName(entry, name) {
-  const wanted = key(name);
-  return [entry.id, entry.name, ...(entry.aliases ?? [])].some((one) => key(one) === wanted);
-}
-
-// The groups of a part at a few of its steps: work is linear in the past but for windows, so the
-// middle alone is exact where there are none.
-function stepsOf(part, exactInMiddle) {
-  if (!part.grows || part.count <= 1) return [[part.count, part.groups]];
-  const samples = exactInMiddle ? 1 : Math.min(16, Math.ceil(part.count));
-  const found = [];
-  for (let i = 0; i < samples; i += 1) {
-    const at = ((i + 0.5) * part.count) / samples - 0.5;
-    const grown = part.groups.map((g) => ({ ...g, past: Math.round(g.past + at * g.new) }));
-    found.push([part.count / samples, grown]);
-  }
-  return found;
-}
-
-// Where a point lies under a case: FLOP/byte, FLOP/s, and its share of the roof; or null.
-export function putUnder(point, c) {
-  const linear = c.table.quantities.every((q) => !q.window && (q.stride ?? 1) === 1);
-  let [flops, bytes, best, steps, batch, context] = [0, 0, 0, 0, 0, 0];
-  let longest = 0;
-  for (const part of point.parts) {
-    for (const [count, groups] of stepsOf(part, linear)) {
-      const b = bound(c, groups);
-      flops += count * b.flops;
-      bytes += count * b.bytes;
-      best += count * bestTime(b, point.roof, c);
-      steps += count;
-    }
-    if (part.count > longest) {
-      longest = part.count;
-      batch = part.groups.reduce((n, g) => n + g.batch, 0);
-      const grown = part.grows ? (part.count - 1) / 2 : 0;
-      context = part.groups[0].past + part.groups[0].new * (1 + grown);
-    }
-  }
-  const [x, y] = [flops / bytes, flops / point.seconds];
-  if (!positive(x) || !positive(y)) return null;
-  return {
-    ...point,
-    x,
-    y,
-    batch,
-    context,
-    step_s: point.seconds / steps,
-    share: best / point.seconds,
-    exact: point.basis === "steps",
-  };
-}
-
-// The overlapped bound under the roof measured with the point, where it came with one.
-function bestTime(b, roof, c) {
-  if (!roof) return b.overlapped_s;
-  // Peaks measured with the point stand in for those of the case, in proportion.
-  const ratios = Object.values(c.used)
-    .filter((precision) => roof.compute[precision])
-    .map((precision) => c.roof.compute[precision].value / roof.compute[precision]);
-  const slower = ratios.length ? Math.max(...ratios) : 1;
-  return Math.max(b.compute_s * slower, b.bytes / roof.bandwidth);
 }

@@ -1,7 +1,7 @@
 // What the picture shows, as data in FLOP/byte and FLOP/s; roofline/chart/picture.py shows the
 // same in a terminal and in print.
 
-import { bound, climb, fit, operators, valueOf } from "./bound.js";
+import { bound, climb, fit, valueOf } from "./bound.js";
 import { groupsOf } from "./state.js";
 import { step } from "./work.js";
 
@@ -47,9 +47,27 @@ function roofsOf(c, used) {
   return found;
 }
 
+const kept = new WeakMap();
+
 // Everything about one machine. `state` says which step; the path is its climb with the batch,
-// or that of decode where the step has a prefill in it.
+// or that of decode where the step has a prefill in it. All but the step itself is the same for
+// every batch, and kept with the case while the batch is dragged.
 export function seriesOf(c, state) {
+  const key = [state.phase === "verify" ? state.drafted : "", state.context, state.prompt].join();
+  if (kept.get(c)?.key !== key) kept.set(c, { key, scene: climbOf(c, state) });
+  const { scene } = kept.get(c);
+  const here = pointOf(c, groupsOf(state), { batch: state.batch });
+  // The ridge of the step's own mix of arithmetic: where all runs in one precision, that one's.
+  const ridge = { x: here.bound.ridge, y: here.bound.ridge * c.bandwidth };
+  const ghost = TICKS.map((n) => {
+    const x = scene.path[0].x * n;
+    return { batch: n, x, y: Math.min(ridge.y, c.bandwidth * x) };
+  });
+  return { ...scene, c, here, ridge, ghost };
+}
+
+// What is the same for every batch.
+function climbOf(c, state) {
   const climbing = state.phase === "verify" ? state : { ...state, phase: "decode" };
   const at = (batch) => pointOf(c, groupsOf(climbing, batch), { batch });
   const groups = groupsOf(climbing, 1);
@@ -65,14 +83,9 @@ export function seriesOf(c, state) {
     }
   }
   const talk = c.wire?.per_byte ? path.map(({ x, bound: b }) => ({ x, y: b.flops / b.communication_s })) : [];
-  const here = pointOf(c, groupsOf(state), { batch: state.batch });
-  // The ridge of the step's own mix of arithmetic: where all runs in one precision, that one's.
-  const ridge = { x: here.bound.ridge, y: here.bound.ridge * c.bandwidth };
   const { limit } = climbed;
   return {
-    c,
     used,
-    ridge,
     roofs: roofsOf(c, used),
     others: otherPeaks(c, used),
     path,
@@ -82,19 +95,13 @@ export function seriesOf(c, state) {
     full: room.most ? at(Math.min(room.most, 2 ** DOUBLINGS)) : null,
     room,
     climbed,
-    here,
     prefill: pointOf(c, step.prefill(1, state.prompt), { prompt: state.prompt }),
     lowest: pointOf(c, groupsOf({ ...climbing, context: 1, prompt: 1 }, 1)).x,
-    ghost: TICKS.map((n) => {
-      const x = path[0].x * n;
-      return { batch: n, x, y: Math.min(ridge.y, c.bandwidth * x) };
-    }),
   };
 }
 
 // One dot per operator under the roof, with its share of the serial bound's time.
-export function dotsOf(series, state) {
-  const all = operators(series.c, groupsOf(state));
+export function dotsOf(all) {
   const time = all.reduce((n, op) => n + op.seconds, 0);
   return all
     .filter((op) => op.flops && op.intensity)

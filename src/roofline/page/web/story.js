@@ -1,6 +1,6 @@
 // The guided walk: each step sets the controls to what it tells of. Words are in en.json, zh.json.
 
-import { h, setText } from "./dom.js";
+import { h, setAttribute, setHidden, setText } from "./dom.js";
 
 const LLAMA = { model: "llama-3.1-8b", machines: ["h100-sxm"], weights: "", kv: "", compute: "", ceilings: "", operators: false, devices: 1, prompt: 2048, drafted: 4 };
 
@@ -65,7 +65,7 @@ export function stepsFor(data) {
   }));
 }
 
-// → {element, update(state, values)}; state.story is 0 where the story is closed, else the step.
+// → {element, update(state, valuesOf)}; state.story is 0 where the story is closed, else the step.
 export function makeStory(data, t, set) {
   const steps = stepsFor(data);
   const go = (n) => set({ ...steps[n - 1].set, story: n }, true);
@@ -110,20 +110,21 @@ export function makeStory(data, t, set) {
     element,
     steps: steps.length,
     start: () => go(1),
-    update(state, values) {
+    update(state, valuesOf) {
       const n = Math.min(state.story, steps.length);
-      element.hidden = n === 0;
+      setHidden(element, n === 0);
       if (n && n !== now) tell(steps[n - 1]);
       now = n;
       if (!n) return;
       const step = steps[n - 1];
+      const values = valuesOf();
       setText(where, t("story.where", { n, of: steps.length }));
       const fill = (all, name) => (name in values ? String(values[name]) : all);
       setText(title, t(`story.${step.key}.title`, values));
       for (const p of text.children) setText(p, p.dataset.text.replace(/\{(\w+)\}/g, fill));
       [...tries.children].forEach((button, i) => {
         const on = Object.entries(step.tries[i].set).every(([k, v]) => state[k] === v);
-        button.setAttribute("aria-pressed", String(on));
+        setAttribute(button, "aria-pressed", String(on));
       });
       back.disabled = n === 1;
       setText(next, t(n === steps.length ? "story.end" : "story.next"));

@@ -1,5 +1,7 @@
 // Elements by key: what has not changed since the last drawing is not touched.
 
+import { setText } from "./dom.js";
+
 const NS = "http://www.w3.org/2000/svg";
 
 export function svg(tag, attributes = {}, ...children) {
@@ -37,7 +39,7 @@ export function layer(parent, name) {
         }
       }
       if (text !== undefined && node.text !== text) {
-        node.element.textContent = text;
+        setText(node.element, text);
         node.text = text;
       }
     }

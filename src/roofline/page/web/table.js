@@ -1,6 +1,7 @@
 // The table twin of the picture: the same as rows, to read, copy or save.
 
 import { h, setText } from "./dom.js";
+import { shareOf } from "./marks.js";
 import { machineName } from "./plot.js";
 import { slowest } from "./say.js";
 import { count, digits, percent, seconds, si } from "./units.js";
@@ -89,9 +90,10 @@ export function pointRows(view, t) {
     [digits(p.x), p.x],
     [si(p.y, "FLOP/s"), p.y],
     [seconds(p.step_s), p.step_s],
-    [(p.exact ? "" : "≥ ") + percent(p.share), p.share],
+    [shareOf(p), p.known ? p.share : ""],
+    [p.known ? t(`place.verdict.${p.verdict}`) : "", p.known ? p.verdict : ""],
   ]);
-  const head = ["table.engine", "ui.phase", "ui.batch", "ui.context", "table.intensity", "chart.y", "table.seconds", "table.roof"];
+  const head = ["table.engine", "ui.phase", "ui.batch", "ui.context", "table.intensity", "chart.y", "table.seconds", "table.roof", "table.verdict"];
   return { head: head.map((k) => t(k)), rows };
 }
 

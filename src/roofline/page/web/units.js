@@ -6,6 +6,9 @@ const SMALL = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
 // Significant figures, exact halves to even as Python rounds them.
 function figuresOf(value, figures) {
   const text = value.toPrecision(figures);
+  const places = figures - 1 - Math.floor(Math.log10(Math.abs(value)));
+  const over = (Math.abs(value) * 10 ** places) % 1;
+  if (over < 0.499999 || over > 0.500001) return text; // far from a half
   if (String(value).replace(/e.*|[^\d]/g, "").replace(/^0+/, "").length <= figures) return text;
   const exact = value.toPrecision(100).replace(/e.*/, "").replace(/[^\d]/g, "").replace(/^0+/, "");
   if (!/^50*$/.test(exact.slice(figures)) || Number(exact[figures - 1]) % 2 === 1) return text;
@@ -59,7 +62,8 @@ export function gain(value) {
   return `${exact.toFixed(2)}×`;
 }
 
-function halfEven(value) {
+// The nearest whole number, halves to even as Python rounds them.
+export function halfEven(value) {
   const low = Math.floor(value);
   if (value - low !== 0.5) return Math.round(value);
   return low % 2 === 0 ? low : low + 1;

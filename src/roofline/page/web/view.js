@@ -1,8 +1,9 @@
 // From a state to all that is shown of it: cases, bounds, verdict, scene.
 
-import { bound, climb, fit, makeCase, operators } from "./bound.js";
+import { climb, fit, makeCase, operators } from "./bound.js";
 import { devicesOf, sayRefused } from "./devices.js";
-import { putUnder, sameName } from "./points.js";
+import { judgePoints, putUnder } from "./placed.js";
+import { makeResolver } from "./resolve.js";
 import { domainOf, dotsOf, seriesOf } from "./scene.js";
 import { groupsOf } from "./state.js";
 import { digits } from "./units.js";
@@ -15,11 +16,18 @@ function predictedAt({ here }, found) {
   return { ...found, x: here.x, y: at(found.value), lowest: at(found.high), highest: at(found.low), of: here.bound };
 }
 
+// A part of a view that is made when it is first asked for.
+function once(view, name, make) {
+  let made;
+  Object.defineProperty(view, name, { get: () => (made ??= make()), enumerable: true });
+}
+
 // Cases are kept, so that dragging a slider prices no model again.
 // predictions: as predicted.js makes them, where there are any.
 export function makeViews(data, predictions = null) {
   const cases = new Map();
   const placed = { key: "", points: [], hidden: 0 };
+  const resolve = makeResolver(data);
 
   function caseOf(model, machine, options) {
     const key = [model.id, machine.id, ...Object.values(options)].join("|");
@@ -62,24 +70,16 @@ export function makeViews(data, predictions = null) {
     const key = [model.id, ...state.machines, ...Object.values(options), points.length].join("|");
     if (placed.key === key && placed.from === points) return;
     Object.assign(placed, { key, from: points, points: [], hidden: 0 });
+    const shown = { model, machine: list[0].c.machine, state };
     for (const point of points) {
-      if (point.model && !sameName(model, point.model)) {
-        placed.hidden += 1;
-        continue;
-      }
-      const own = list.find((s) => point.machine && sameName(s.c.machine, point.machine));
-      const known = (name, kind) => (name && Object.hasOwn(data.formats, name) ? name : options[kind]);
-      const formats = {
-        ...options,
-        weights: known(point.weights, "weights"),
-        kv: known(point.kv, "kv"),
-        ceilings: "",
-      };
-      const c = caseOf(model, (own ?? list[0]).c.machine, formats);
+      const of = resolve(point, shown);
+      const c = of && (caseOf(of.model, of.machine, of.options) ?? caseOf(of.model, of.machine, { ...of.options, ceilings: "" }));
       const found = c && putUnder(point, c);
-      if (found) placed.points.push(found);
+      const { weights, kv } = { ...options, ...point };
+      if (found) placed.points.push({ ...found, weights, kv, known: of.known });
       else placed.hidden += 1;
     }
+    judgePoints(placed.points);
   }
 
   return function viewOf(state, points, t) {
@@ -113,14 +113,16 @@ export function makeViews(data, predictions = null) {
     const groups = groupsOf(state);
     predictions?.begin();
     for (const s of list) s.predicted = predictedAt(s, predictions?.of(s.c, state, groups));
-    const b = bound(c, groups);
-    const climbed = climb(c, groups);
-    const f = fit(c, groups);
+    const b = list[0].here.bound;
+    // Of a decode or verify step the picture's path is its own climb.
+    const own = ["decode", "verify"].includes(state.phase);
+    const climbed = own ? list[0].climbed : climb(c, groups);
+    const f = own ? list[0].room : fit(c, groups);
     const verdict = judge(b, f, groups[0].batch);
     const main = { c, groups, b, climbed, f, verdict, notes, predicted: list[0].predicted };
-    main.levers = levers(c, state.phase, groups, b, f);
-    main.operators = operators(c, groups);
-    const dots = state.operators ? dotsOf(list[0], state) : [];
+    once(main, "levers", () => levers(c, state.phase, groups, b, f));
+    once(main, "operators", () => operators(c, groups));
+    const dots = state.operators ? dotsOf(main.operators) : [];
     placePoints(points, state, model, list);
     return {
       state,

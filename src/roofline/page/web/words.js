@@ -1,10 +1,20 @@
 // Words of one language: t(key, values) is its text with the values filled in.
 
 export function makeWords(texts, language) {
+  const cut = new Map(); // texts as pieces, every second one the name of a value
   const t = (key, values = {}) => {
-    const text = texts[key];
-    if (text === undefined) throw new Error(`no text ${key} in ${language}`);
-    return text.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all));
+    let pieces = cut.get(key);
+    if (!pieces) {
+      if (texts[key] === undefined) throw new Error(`no text ${key} in ${language}`);
+      pieces = texts[key].split(/\{(\w+)\}/);
+      cut.set(key, pieces);
+    }
+    let text = pieces[0];
+    for (let i = 1; i < pieces.length; i += 2) {
+      const name = pieces[i];
+      text += (name in values ? values[name] : `{${name}}`) + pieces[i + 1];
+    }
+    return text;
   };
   t.language = language;
   t.has = (key) => key in texts;

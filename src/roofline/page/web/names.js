@@ -1,0 +1,77 @@
+// Finding by name what a file calls a model, a machine or a number format: the same rules as
+// roofline/catalogue.py, model/formats.py and place/resolve.py.
+
+const QUANTISED = /[-_.](i?q\d\w*|f16|f32|bf16|mxfp4\w*|fp8|awq|gptq|\d+bit)$/i;
+const SHARD = /-\d{5}-of-\d{5}$/;
+const INTEGER = /^(?:int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?$/;
+const AVERAGE = /^(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)$/;
+const PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"];
+const ARITHMETIC = { nvfp4: "fp4", mxfp4: "fp4", "int4:128": "int4" };
+
+// A name as it is compared: lower case, words joined by single hyphens, + spelled out.
+const key = (name) =>
+  name.toLowerCase().replaceAll("+", " plus ").replace(/[^a-z0-9.]+/g, "-").replace(/^-+|-+$/g, "");
+
+// The entry of a list of models or machines with that id, alias or name; or null.
+export function find(entries, name) {
+  const names = new Map();
+  for (const entry of entries) {
+    for (const label of [entry.id, entry.name, ...(entry.aliases ?? [])]) {
+      if (!names.has(key(label))) names.set(key(label), entry);
+    }
+  }
+  const wanted = [key(name), key(name.split("/").at(-1))];
+  for (const one of wanted) if (names.has(one)) return names.get(one);
+  const squeezed = new Map([...names].map(([label, entry]) => [label.replaceAll("-", ""), entry]));
+  for (const one of wanted) {
+    const entry = squeezed.get(one.replaceAll("-", ""));
+    if (entry) return entry;
+  }
+  return null;
+}
+
+// The same of a model, which a file may call by its own file: Qwen3-8B-Q4_K_M.gguf.
+export function findModel(models, said) {
+  const file = said.toLowerCase().endsWith(".gguf");
+  const whole = file ? null : find(models, said);
+  if (whole) return whole;
+  let name = said.replaceAll("\\", "/").split("/").at(-1);
+  if (name.endsWith(".gguf")) name = name.slice(0, -".gguf".length);
+  name = name.replace(SHARD, "");
+  while (QUANTISED.test(name)) name = name.replace(QUANTISED, "");
+  return find(models, name);
+}
+
+// The name of the number format meant, which is then one of `formats`; or null.
+// data: {formats, spelled}; formats that are described, not listed, are added.
+export function findFormat(data, text) {
+  const { formats, spelled } = data;
+  const said = text.trim().toLowerCase();
+  const name = Object.hasOwn(spelled, said) ? spelled[said] : said;
+  if (Object.hasOwn(formats, name)) return name;
+  const add = (found) => {
+    formats[found.name] ??= found;
+    return found.name;
+  };
+  let match = INTEGER.exec(name);
+  if (match) {
+    const [bits, group] = [Number(match[1]), Number(match[2] ?? 128)];
+    if (group < 8) return null;
+    const zero = match[3] ? bits / (8 * group) : 0;
+    const size = bits / 8 + 2 / group + zero;
+    return add({ name: `int${bits}:${group}${zero ? "z" : ""}`, size, compute: "bf16" });
+  }
+  match = AVERAGE.exec(name);
+  const bits = match ? Number(match[1]) : 0;
+  if (bits < 0.5 || bits > 64) return null;
+  return add({ name: `${match[1]}bits`, size: bits / 8, compute: "bf16" });
+}
+
+// The precision of arithmetic meant, or null.
+export function findPrecision({ spelled }, text) {
+  let name = text.trim().toLowerCase();
+  if (PRECISIONS.includes(name)) return name;
+  if (Object.hasOwn(spelled, name)) name = spelled[name];
+  if (Object.hasOwn(ARITHMETIC, name)) name = ARITHMETIC[name];
+  return PRECISIONS.includes(name) ? name : null;
+}

@@ -1,0 +1,134 @@
+// A measured point under a roof: its work, its share of the roof, and the verdict on the gap.
+// The same as roofline/place/placed.py and gap.py.
+
+import { bound } from "./bound.js";
+import { halfEven } from "./units.js";
+
+// Pieces into which a growing decode is cut where an attention window bends its cost.
+const SEGMENTS = 8;
+// Share of a roof from which a point is at it.
+const WALL = { datasheet: 0.7, measured: 0.8 };
+const SLACK = 0.005;
+// Seconds to start one kernel where nothing says: an assumption.
+const LAUNCH = { gpu: 4e-6, accelerator: 4e-6, soc: 10e-6, cpu: 1e-6 };
+
+// The steps of a part with how many times each is run: growing ones cost what their first and
+// last do on average, piece by piece where windows bend the line.
+function stepsOf(part, bent) {
+  if (!part.grows || part.count <= 1) return [[part.count, part.groups]];
+  const pieces = bent ? Math.min(SEGMENTS, Math.trunc(part.count)) : 1;
+  const size = part.count / pieces;
+  const later = (index) => part.groups.map((g) => ({ ...g, past: g.past + index * g.new }));
+  const steps = [];
+  for (let piece = 0; piece < pieces; piece += 1) {
+    const first = halfEven(piece * size);
+    const last = Math.max(halfEven((piece + 1) * size) - 1, 0);
+    steps.push([size / 2, later(first)], [size / 2, later(last)]);
+  }
+  return steps;
+}
+
+const positive = (v) => Number.isFinite(v) && v > 0;
+
+// A point with its place: FLOP/byte, FLOP/s, and its share of the case's roof; or null.
+export function putUnder(point, c) {
+  const bent = c.table.quantities.some((q) => q.window || (q.stride ?? 1) > 1);
+  const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, overlapped_s: 0 };
+  let steps = 0;
+  let longest = point.parts[0];
+  for (const part of point.parts) {
+    for (const [count, groups] of stepsOf(part, bent)) {
+      const b = bound(c, groups);
+      for (const name of Object.keys(work)) work[name] += count * b[name];
+      steps += count;
+    }
+    if (part.count > longest.count) longest = part;
+  }
+  const bytes = work.weights + work.kv + work.state;
+  const [x, y] = [work.flops / bytes, work.flops / point.seconds];
+  if (!positive(x) || !positive(y)) return null;
+  const { devices } = point;
+  return {
+    ...point,
+    x,
+    y,
+    ...shapeOf(longest),
+    steps,
+    step_s: point.seconds / steps,
+    share: work.overlapped_s / devices / point.seconds,
+    bound_s: work.overlapped_s / devices,
+    exact: point.basis === "steps",
+    binding: bindingOf(work),
+    kernels: 2 * c.rows.reduce((n, row) => n + (row.flops.length ? row.op.count : 0), 0),
+    c,
+  };
+}
+
+// Batch and mean context of the part with the most steps.
+function shapeOf(part) {
+  let [batch, seen] = [0, 0];
+  for (const g of part.groups) {
+    const grown = part.grows ? ((part.count - 1) / 2) * g.new : 0;
+    batch += g.batch;
+    seen += g.batch * (g.past + g.new + grown);
+  }
+  return { batch, context: seen / batch };
+}
+
+// The ceiling that binds.
+function bindingOf({ compute_s, memory_s, weights, kv, state }) {
+  if (memory_s < compute_s) return "compute";
+  const parts = [["memory:weights", weights], ["memory:kv", kv], ["memory:state", state]];
+  return parts.reduce((most, part) => (part[1] > most[1] ? part : most))[0];
+}
+
+// The verdict on one placed point; fixed: seconds per step that points of its engine show.
+function verdictOf(p, fixed) {
+  const { kind, spread } = p.c.roof.bandwidth;
+  const slack = Math.max(SLACK, kind === "measured" ? 2 * (spread ?? 0) : 0);
+  if (p.share > 1 + slack) return "suspect";
+  if (p.share >= WALL[kind]) return p.binding;
+  const { machine } = p.c;
+  const launch = p.roof?.launch ?? machine.launch ?? LAUNCH[machine.kind] ?? LAUNCH.gpu;
+  const lost = (p.seconds - p.bound_s) / p.steps;
+  return (fixed ?? launch * p.kernels) >= 0.5 * lost ? "overhead" : "kernel";
+}
+
+// Gives each placed point its verdict, by the fixed time that points of one engine show together.
+export function judgePoints(points) {
+  const engines = new Map();
+  for (const p of points) {
+    p.group = JSON.stringify([p.engine, p.model, p.layers, p.weights, p.kv, p.c.machine.name]);
+    if (!engines.has(p.group)) engines.set(p.group, []);
+    engines.get(p.group).push(p);
+  }
+  const fixed = new Map(
+    [...engines].map(([name, group]) => [name, fixedTime(group.filter((p) => p.phase === "decode"))]),
+  );
+  for (const p of points) p.verdict = verdictOf(p, fixed.get(p.group));
+}
+
+// Fixed seconds per step, where steps of different size are on one line; else null.
+function fixedTime(points) {
+  const pairs = points
+    .filter((p) => p.exact && p.bound_s > 0 && p.share <= 1.1)
+    .map((p) => [p.bound_s / p.steps, p.seconds / p.steps]);
+  if (pairs.length < 3) return null;
+  const extreme = (pick) => pairs.reduce((n, [b]) => pick(n, b), pairs[0][0]);
+  if (extreme(Math.max) < 3 * extreme(Math.min)) return null;
+  let [s, sx, sy, sxx, sxy] = [0, 0, 0, 0, 0];
+  for (const [bounded, time] of pairs) {
+    const weight = 1 / time ** 2;
+    s += weight;
+    sx += weight * bounded;
+    sy += weight * time;
+    sxx += weight * bounded * bounded;
+    sxy += weight * bounded * time;
+  }
+  const slope = Math.max((s * sxy - sx * sy) / (s * sxx - sx * sx), 1);
+  const fixed = (sy - slope * sx) / s;
+  if (fixed <= 0) return 0;
+  const errors = pairs.map(([b, time]) => Math.abs(fixed + slope * b - time) / time);
+  errors.sort((one, other) => one - other);
+  return errors[Math.floor(errors.length / 2)] < 0.2 ? fixed : null;
+}
