@@ -30,7 +30,8 @@ function stepsOf(part, bent) {
 
 const positive = (v) => Number.isFinite(v) && v > 0;
 
-// A point with its place: FLOP/byte, FLOP/s, and its share of the case's roof; or null.
+// A point with its place: FLOP/byte, FLOP/s (of all devices, and of each, which is where it is
+// drawn), and its share of the case's roof; or null.
 export function putUnder(point, c) {
   const bent = c.table.quantities.some((q) => q.window || (q.stride ?? 1) > 1);
   const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, overlapped_s: 0 };
@@ -52,6 +53,7 @@ export function putUnder(point, c) {
     ...point,
     x,
     y,
+    each: y / devices,
     ...shapeOf(longest),
     steps,
     step_s: point.seconds / steps,
