@@ -93,7 +93,11 @@ function start() {
       for (const file of input.files) await open(file, t);
       input.value = "";
     });
-    const parts = [h("label", { for: "file" }, t(data.live ? "drop.pick.live" : "drop.pick")), input];
+    const parts = [
+      h("p", {}, t(data.live ? "drop.pick.live" : "drop.pick")),
+      input,
+      h("label", { for: "file", class: "pick" }, t("drop.choose")),
+    ];
     if (data.live) {
       const area = h("textarea", { id: "config", rows: 4, spellcheck: "false" });
       const go = () => area.value.trim() && take(area.value, app, data, t);

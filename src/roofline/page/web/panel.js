@@ -2,7 +2,7 @@
 
 import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
-import { h, setAttribute, setHidden, setText } from "./dom.js";
+import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
   sayCapacity, sayClimb, sayDevices, sayLever, sayPredicted, sayRoom, sayShares, saySource, saySpeed,
   sayVerdict, sayWhy,
@@ -115,10 +115,10 @@ export function makePanel(data, t, set) {
       setText(name, said);
       setText(pair, t(`panel.pair.${b.binds}`));
       setAttribute(label, "data-code", verdict.code);
-      setText(numbers, because);
+      setText(numbers, tied(because));
       const full = verdict.code === "capacity";
       setHidden(over, !full);
-      setText(over, full ? sayCapacity(f, state.batch, t) : "");
+      setText(over, full ? tied(sayCapacity(f, state.batch, t)) : "");
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
       setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setText(rows.speed.value, saySpeed(b, state.phase, t));
@@ -126,8 +126,8 @@ export function makePanel(data, t, set) {
       if (main.predicted) setText(rows.predicted.value, sayPredictedFor(main.predicted));
       setHidden(rows.devices.element, !c.wire);
       if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
-      setText(rows.climb.value, sayClimb(c, groups, climbed, t));
-      setText(rows.fit.value, sayRoom(state.phase, climbed, f, c.machine.name, t));
+      setText(rows.climb.value, tied(sayClimb(c, groups, climbed, t)));
+      setText(rows.fit.value, tied(sayRoom(state.phase, climbed, f, c.machine.name, t)));
       setAttribute(bar, "aria-label", sayShares(b, t));
       for (const part of PARTS) {
         const grow = String(Math.round((b.shares[part] ?? 0) * 1000) / 1000);

@@ -37,9 +37,12 @@ function crosses([ax, ay, bx, by], box) {
 
 // labels: [{key, spots: [[x, y, dirs], …], gap, reach, texts: [{text, width}], height}], important
 // ones first; reach: how many distances are tried. area: {x0, y0, x1, y1} to stay in. boxes: places taken. lines: [[x0, y0, x1, y1, weight]].
-// → [{label, text, x, y, far, x0, y0, x1, y1}], one per label that found a place.
-export function place(labels, area, boxes, lines) {
+// → [{label, text, leader, x0, y0, x1, y1}], one per label that found a place; where that is far
+// from its point, the leader is a line to it, [x0, y0, x1, y1], that passes no text.
+export function place(labels, area, boxes, around) {
   const taken = [...boxes];
+  const texts = [];
+  const lines = [...around];
   const placed = [];
   for (const label of labels) {
     let best = null;
@@ -54,19 +57,28 @@ export function place(labels, area, boxes, lines) {
             const inside =
               box.x0 >= area.x0 && box.x1 <= area.x1 && box.y0 >= area.y0 && box.y1 <= area.y1;
             if (!inside || taken.some((other) => overlap(box, other))) continue;
+            const leader = i > 1 ? leaderTo(x, y, box) : null;
+            if (leader && texts.some((other) => crosses(leader, other))) continue;
             const total = lines.reduce((n, line) => n + (crosses(line, box) ? line[4] : 0), cost);
-            if (!best || total < best.cost) best = { cost: total, box, text: option.text, x, y, far: i > 1 };
+            if (!best || total < best.cost) best = { cost: total, box, text: option.text, leader };
           }
         }
       });
     });
     if (best) {
-      taken.push(best.box);
-      const { box, text, x, y, far } = best;
-      placed.push({ label, text, x, y, far, ...box });
+      const { box, text, leader } = best;
+      taken.push(box);
+      texts.push(box);
+      if (leader) lines.push([...leader, 60]);
+      placed.push({ label, text, leader, ...box });
     }
   }
   return placed;
+}
+
+function leaderTo(x, y, box) {
+  const to = y < box.y0 ? box.y0 : y > box.y1 ? box.y1 : (box.y0 + box.y1) / 2;
+  return [x, y, Math.min(Math.max(x, box.x0), box.x1), to];
 }
 
 function boxAt(x, y, height, width, [dx, dy], gap) {

@@ -111,14 +111,10 @@ function labelNodes(p) {
   const { label: of } = p;
   const attributes = { class: `label ${of.className}`, x: round(p.x0 + 2), y: round(p.y1 - 4) };
   const nodes = [[of.key, "text", attributes, p.text]];
-  if (p.far) {
+  if (p.leader) {
     // A label that had to go far keeps a thin line to its point.
-    const x = Math.min(Math.max(p.x, p.x0), p.x1);
-    const y = p.y < p.y0 ? p.y0 : p.y > p.y1 ? p.y1 : (p.y0 + p.y1) / 2;
-    const d = lineTo([
-      [p.x, p.y],
-      [x, y],
-    ]);
+    const [x0, y0, x1, y1] = p.leader;
+    const d = lineTo([[x0, y0], [x1, y1]]);
     nodes.push([`${of.key}-leader`, "path", { class: `leader ${of.className}`, d }]);
   }
   return nodes;
@@ -274,6 +270,7 @@ function drawClimb({ out, t, ruler, s, i, view }) {
     if (one) {
       const box = { x: round(x), y: round(y), width: 9, height: round(area.y1 - y) };
       nodes.paths.push(["hatch", "rect", { class: "hatch", ...box }]);
+      out.lines.push([x + 6, y, x + 6, area.y1, 12]);
       const texts = [t("chart.full", { batch: count(most) }), t("plot.full", { batch: count(most) })];
       const spots = [0.42, 0.6, 0.25, 0.8].map((part) => [x, y + (area.y1 - y) * part, ["e", "w"]]);
       label(out, ruler, 13, "full", 12, spots, texts);
