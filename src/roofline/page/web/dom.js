@@ -25,7 +25,7 @@ export function setText(element, text) {
 
 // A number and its unit stay on one line.
 export const tied = (text) =>
-  text.replace(/(\d) (?=(?:%|[kMGTPEmµn]?(?:B|s|FLOP|B\/s|FLOP\/s)(?![A-Za-z/]))/g, "$1\u00a0");
+  text.replace(/(\d) (?=(?:%|[kMGTPEmµn]?(?:B|s|FLOP|B\/s|FLOP\/s)(?![A-Za-z/])))/g, "$1\u00a0");
 
 export function setHidden(element, hidden) {
   if (element.hidden !== hidden) element.hidden = hidden;
