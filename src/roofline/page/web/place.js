@@ -53,7 +53,7 @@ export function place(labels, area, boxes, around) {
           for (const [j, name] of dirs.entries()) {
             const cost = 40 * shorter + 10 * i + 3 * k + j;
             if (best && cost >= best.cost) continue;
-            const box = boxAt(x, y, label.height, option.width, AROUND[name], label.gap + more);
+            const box = boxAt(x, y, label.height, option.width, AROUND[name], label.gap + more, area);
             const inside =
               box.x0 >= area.x0 && box.x1 <= area.x1 && box.y0 >= area.y0 && box.y1 <= area.y1;
             if (!inside || taken.some((other) => overlap(box, other))) continue;
@@ -81,9 +81,13 @@ function leaderTo(x, y, box) {
   return [x, y, Math.min(Math.max(x, box.x0), box.x1), to];
 }
 
-function boxAt(x, y, height, width, [dx, dy], gap) {
+// Above or below its point a label is in the middle, or as near to it as the area lets it.
+function boxAt(x, y, height, width, [dx, dy], gap, area) {
   const reach = dx && dy ? gap * 0.75 : gap;
-  const x0 = dx === 0 ? x - width / 2 : dx > 0 ? x + reach : x - reach - width;
+  const slack = Math.max(0, width / 2 - 8);
+  const over = Math.max(0, x + width / 2 - area.x1) - Math.max(0, area.x0 - x + width / 2);
+  const middle = x - width / 2 - Math.min(Math.max(over, -slack), slack);
+  const x0 = dx === 0 ? middle : dx > 0 ? x + reach : x - reach - width;
   const y0 = dy === 0 ? y - height / 2 : dy > 0 ? y + reach : y - reach - height;
   return { x0, y0, x1: x0 + width, y1: y0 + height };
 }

@@ -151,7 +151,7 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       const texts = out.several
         ? [`${name}${value}`, value]
         : [`${value} · ${precision} · ${kind}`, `${value} ${precision}`, value];
-      label(out, ruler, 13 + 0.1 * (i + n), `peak${i}${roof.kind}${n}`, 4, spots, texts, `s${i}`, 2);
+      label(out, ruler, (measured ? 13 : 12.3) + 0.1 * (i + n), `peak${i}${roof.kind}${n}`, 4, spots, texts, `s${i}`, 2);
     });
     if (roof.bandwidth && !out.several) {
       const value = si(roof.bandwidth, "B/s");
@@ -315,7 +315,7 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
       const prompt = count(state.prompt);
       const texts = [t("chart.prefill", { prompt }), t("plot.prefill")];
       const spots = [[x, y, ["s", "sw", "se", "n", "nw", "ne"]]];
-      label(out, ruler, 14, "prefill", 9, spots, texts, `s${i}`);
+      label(out, ruler, 12.5, "prefill", 9, spots, texts, `s${i}`);
     }
   }
   const [x, y] = [X(s.here.x), Y(s.here.y)];
