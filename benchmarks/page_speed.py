@@ -33,6 +33,7 @@ FLAGS = [
     "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+COMMIT = "ProxyMain::BeginMainFrame::commit"
 CATEGORIES = "devtools.timeline,input,benchmark,latencyInfo,cc,viz,input.scrolling"
 
 
@@ -55,7 +56,7 @@ def frames(events: list[dict[str, object]]) -> dict[str, list[float]]:
     """Milliseconds of main-thread work a move: to the end of the frame that shows it, by the clock
     and by the CPU (where other programs count little), and all of it, the rest done when idle."""
     main = {"EventDispatch", "FireAnimationFrame", "FireIdleCallback", "UpdateLayoutTree", "Layout",
-            "PrePaint", "Paint", "Layerize", "Commit"}  # fmt: skip
+            "PrePaint", "Paint", "Layerize", COMMIT}  # fmt: skip
     found = sorted(
         (e for e in events if e.get("ph") == "X" and e["name"] in main), key=lambda e: e["ts"]
     )
@@ -80,7 +81,7 @@ def _shown(events: list[dict[str, object]]) -> int:
     painted = False
     for i, e in enumerate(events):
         painted = painted or e["name"] == "Paint"
-        if painted and e["name"] == "Commit":
+        if painted and e["name"] == COMMIT:
             return i + 1
     return len(events)
 
