@@ -146,12 +146,14 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       const [first, second] = measured ? ["s", "n"] : ["n", "s"];
       const along = [0.8, 0.6, 0.4, 0.2].map((part) => [from + (end - from) * part, y, [first]]);
       const spots = [[end, y, [`${first}w`]], ...along, [from, y, [`${first}e`]]];
+      // Left of its beginning there is room above the slope.
+      if (!measured) spots.push([from - 24, y, ["w"]]);
       // The other side only where no line of the other kind is near to be mistaken for it.
       if (s.roofs.length === 1) spots.push([end, y, [`${second}w`]]);
       const texts = out.several
         ? [`${name}${value}`, value]
         : [`${value} · ${precision} · ${kind}`, `${value} ${precision}`, value];
-      label(out, ruler, (measured ? 13 : 12.3) + 0.1 * (i + n), `peak${i}${roof.kind}${n}`, 4, spots, texts, `s${i}`, 2);
+      label(out, ruler, (measured ? 13 : 12.6) + 0.1 * (i + n), `peak${i}${roof.kind}${n}`, 4, spots, texts, `s${i}`, 2);
     });
     if (roof.bandwidth && !out.several) {
       const value = si(roof.bandwidth, "B/s");
