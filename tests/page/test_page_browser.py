@@ -93,7 +93,7 @@ def test_every_control_by_keyboard_alone(visit):
                      "radio", "Formats", "Show operators", "Save SVG", "Save PNG", "Copy link",
                      "Batch", "Context", "Prompt", "Intensity", "Ridge", "At best",
                      "More batch", "Memory", "int4 weights", "The picture as a table",
-                     "Measured points"):  # fmt: skip
+                     "Choose files"):  # fmt: skip
             assert name in everything, name
         page.locator("input[type=radio][value=decode]").focus()
         page.keyboard.press("ArrowRight")
