@@ -60,9 +60,10 @@ export function plot(view, size, t, ruler) {
 function drawAxes(out, size, domain, devices, t, ruler) {
   const { area, X, Y, nodes } = out;
   let end = -Infinity;
+  let grid = ""; // all its lines as one path: few elements make quick frames
   for (const v of ticksOf(domain.x)) {
     const x = round(X(v));
-    nodes.grid.push([`gx${v}`, "path", { class: "grid", d: `M${x} ${area.y0}V${area.y1}` }]);
+    grid += `M${x} ${area.y0}V${area.y1}`;
     const text = tick(v, false);
     const half = ruler(text) / 2;
     const at = Math.min(Math.max(x, area.x0 - 20 + half), size.width - 2 - half);
@@ -73,10 +74,11 @@ function drawAxes(out, size, domain, devices, t, ruler) {
   }
   for (const v of ticksOf(domain.y)) {
     const y = round(Y(v));
-    nodes.grid.push([`gy${v}`, "path", { class: "grid", d: `M${area.x0} ${y}H${area.x1}` }]);
+    grid += `M${area.x0} ${y}H${area.x1}`;
     const place = { class: "tick", x: area.x0 - 6, y: y + 4, "text-anchor": "end" };
     nodes.grid.push([`ty${v}`, "text", place, tick(v, true)]);
   }
+  nodes.grid.push(["grid", "path", { class: "grid", d: grid }]);
   const axis = `M${area.x0} ${area.y0}V${area.y1}H${area.x1}`;
   nodes.grid.push(["axis", "path", { class: "axis", d: axis }]);
   const y = { class: "title", x: 2, y: 13 };
@@ -376,11 +378,11 @@ function drawDots({ out, t, ruler, view }) {
   const { X, Y, nodes } = out;
   const s = view.list[0];
   let labelled = 0;
+  let all = "";
   view.dots.forEach((dot, n) => {
     const [x, y] = [X(dot.x), Y(dot.y)];
     const r = Math.max(3, Math.sqrt(dot.share) * 30);
-    const place = { class: "dot s0", cx: round(x), cy: round(y), r: round(r) };
-    nodes.dots.push([`dot${n}`, "circle", place]);
+    all += circle(x, y, r);
     mark(out, { kind: "dot", s, i: 0, x, y, r, text: () => sayMark("dot", s, dot, view.state, t) });
     const near = view.dots.slice(0, n).some((d) => Math.hypot(X(d.x) - x, Y(d.y) - y) < 5);
     if (!near && labelled < 6 && dot.share > 0.004) {
@@ -389,4 +391,10 @@ function drawDots({ out, t, ruler, view }) {
       label(out, ruler, 40 + n, `dot${n}`, r + 3, spots, dot.name, "dotname s0");
     }
   });
+  if (all) nodes.dots.push(["dots", "path", { class: "dot s0", d: all }]);
 }
+
+const circle = (x, y, r) => {
+  const [size, across] = [round(r), 2 * round(r)];
+  return `M${round(x - size)} ${round(y)}a${size} ${size} 0 1 0 ${across} 0a${size} ${size} 0 1 0 ${-across} 0z`;
+};
