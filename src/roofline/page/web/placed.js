@@ -30,10 +30,16 @@ function stepsOf(part, bent) {
 
 const positive = (v) => Number.isFinite(v) && v > 0;
 
+// Whether anything that the case counts grows other than in proportion to the cache.
+function isBent(c) {
+  const counted = new Set(c.rows.flatMap((row) => [row.flops, ...row.parts].flat().map(([q]) => q)));
+  return c.table.quantities.some((q, i) => counted.has(i) && (q.window || (q.stride ?? 1) > 1));
+}
+
 // A point with its place: FLOP/byte, FLOP/s (of all devices, and of each, which is where it is
 // drawn), and its share of the case's roof; or null.
 export function putUnder(point, c) {
-  const bent = c.table.quantities.some((q) => q.window || (q.stride ?? 1) > 1);
+  const bent = isBent(c);
   const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, overlapped_s: 0 };
   let steps = 0;
   let longest = point.parts[0];
