@@ -224,7 +224,7 @@ def test_a_served_page_says_what_python_answers(browser):
         page.goto(server.address)
         page.fill("#config", json.dumps(config))
         page.click("#files button")
-        page.wait_for_function("document.querySelector('h2.title').textContent.includes('config')")
+        page.locator("h2.title", has_text="config").wait_for()
         own = from_config(config, "config.json")
         cases = [
             (own, "file-config.json", "h100-sxm", 8, 16),
