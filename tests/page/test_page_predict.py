@@ -221,20 +221,19 @@ def test_a_served_page_shows_the_prediction_beside_the_bound(browser, server):
     assert f"{digits(speed.value)} tokens/s, 90 % between {digits(speed.low)} and" in said
     assert "vLLM" in said
     row(page).locator("summary").click()
-    page.wait_for_timeout(60)
+    row(page).filter(has_text="not measured here").wait_for()
     why = row(page).inner_text()
     assert f"{seconds(time.value)}, 90 % between {seconds(time.low)} and" in why
     assert "not measured here" in why
     page.locator(".more > summary").click()
     engine = page.locator(".field", has_text=re.compile("^Predicted for")).locator("select")
     engine.select_option("sglang")
-    page.wait_for_timeout(600)
     other = predict(MODEL, MACHINE, engine="sglang", step=Step.decode(37, 3000)).tokens_per_s
-    assert digits(other.value) in row(page).inner_text()
+    row(page).filter(has_text=digits(other.value)).wait_for()
+    page.wait_for_timeout(450)
     assert "e=sglang" in page.evaluate("location.hash")
     engine.select_option("")
-    page.wait_for_timeout(100)
-    assert not row(page).is_visible()
+    row(page).wait_for(state="hidden")
     assert page.locator("rect.predicted").count() == 0
     context.close()
     assert quiet.said == []
@@ -251,18 +250,16 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_pat
     page.locator("rect.predicted").wait_for()
     assert "90 %" in row(page).inner_text()
     page.locator(".twin > summary").click()
-    page.wait_for_timeout(60)
-    assert "90 % 区间最慢" in page.inner_text(".twin")
+    page.locator(".twin", has_text="90 % 区间最慢").wait_for()
     page.locator("[data-name=batch] input[type=range]").focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(60)
     case = Case(load_model(MODEL), load_machine(MACHINE), parallel=Parallel(tp=2))
     from roofline.predict import Predictor, load_profile, predict_step
 
     speed = predict_step(Predictor(case, load_profile("vllm")), Step.decode(64)).tokens_per_s
     from roofline.units import digits
 
-    assert digits(speed.value) in row(page).inner_text()
+    row(page).filter(has_text=digits(speed.value)).wait_for()
     for hash, words in {
         "#b=33&lang=en": "nothing is guessed in between",
         "#p=verify&lang=en": "none in this file for this phase",
@@ -270,11 +267,9 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_pat
         "#on=h100-sxm,rtx-4090&b=8&lang=en": "tokens/s",
     }.items():
         page.evaluate(f"location.hash = {hash!r}")
-        page.wait_for_timeout(120)
-        assert words in row(page).inner_text(), hash
+        row(page).filter(has_text=words).wait_for()
     page.evaluate("location.hash = '#e=&lang=en'")
-    page.wait_for_timeout(120)
-    assert not row(page).is_visible()
+    row(page).wait_for(state="hidden")
     context.close()
     assert quiet.said == []
 
