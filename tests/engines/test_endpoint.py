@@ -12,9 +12,11 @@ import pytest
 from roofline.cli import main
 from roofline.engines import drive
 from roofline.engines.base import Job
-from roofline.engines.endpoint import Endpoint, Limits, Stream, wave_of
+from roofline.engines.endpoint import Endpoint
 from roofline.engines.plan import Plan
+from roofline.engines.server import Limits
 from roofline.engines.sse import Fault, Parser
+from roofline.engines.waves import Stream, wave_of
 from roofline.errors import InputError, RooflineError
 from roofline.points import PointsWriter, read_points
 
@@ -206,8 +208,8 @@ def test_a_list_of_models_that_is_none(models: Any) -> None:
 
 def test_the_first_model_is_asked_for() -> None:
     with FakeServer() as server:
-        assert endpoint(server).served == MODEL
-        assert endpoint(server, model="mine").served == "mine"
+        assert endpoint(server).server.model == MODEL
+        assert endpoint(server, model="mine").server.model == "mine"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.machine.machine import Ceilings, Figure, Machine
 from roofline.model.load import load as load_model
+from roofline.parallel import Parallel
 from roofline.place import judge, place
 from roofline.place.climb import climbs
 from roofline.place.gap import fixed_time
@@ -61,11 +62,82 @@ def test_growing_decode_is_the_sum_of_its_steps(case: Case) -> None:
             assert placed.bytes == pytest.approx(sum(b.compulsory for b in whole), rel=1e-12)
 
 
-def test_devices_share_work_and_ceilings(case: Case) -> None:
-    one = place(decode(8, 1024, 0.01), case)
-    four = place(decode(8, 1024, 0.01, devices=4), case)
-    assert four.share == pytest.approx(one.share / 4)
-    assert four.bandwidth == pytest.approx(4 * one.bandwidth)
+# Llama-3.1-8B, from its published shape: what one of tp devices reads of weights and cache.
+H, LAYERS, HEADS, KV, D, MIDDLE, VOCAB = 4096, 32, 32, 8, 128, 14336, 128256
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8, 16])
+def test_each_device_has_its_own_share_and_sends_the_rest(case: Case, tp: int) -> None:
+    batch, context = 8, 1024
+    placed = place(decode(batch, context, 0.01, devices=tp), case)
+    heads = max(1, KV // tp)  # eight heads over sixteen devices are kept twice
+    matrices = H * HEADS // tp * D * 2 + H * heads * D * 2 + 3 * H * MIDDLE // tp
+    assert placed.weights == 2 * (LAYERS * matrices + H * VOCAB // tp)
+    # all of the context is read, and what is new written
+    assert placed.kv == batch * (context + 1) * LAYERS * 2 * heads * D * 2
+    assert placed.bandwidth == case.bandwidth
+    assert placed.memory_s == pytest.approx(placed.bytes / case.bandwidth)
+    # Megatron: two all-reduces a layer and one after the table; the logits gathered
+    assert placed.messages == 2 * LAYERS + 2
+    row = batch * H * 2
+    sums = (2 * LAYERS + 1) * 2 * (tp - 1) / tp * row
+    assert placed.sent == pytest.approx(sums + (tp - 1) / tp * VOCAB * 2 * batch)
+    assert placed.share == pytest.approx(placed.overlapped_s / 0.01)
+    assert placed.point.tokens_per_s == pytest.approx(batch / 0.01)  # of all together
+
+
+def test_replicated_heads_hold_a_score_to_the_truth() -> None:
+    """Evenly shared, 70B at 64 × 16k on 16 H100 would look half as far as it is."""
+    one = Case(load_model("llama-3.1-70b"), load_machine("h100-sxm"))
+    cache = 64 * (16384 + 1) * 80 * 2 * 128 * 2  # one head on each device, of eight on sixteen
+    placed = place(decode(64, 16384, 64 / 3800, devices=16), one)
+    assert placed.kv == cache
+    assert placed.share == pytest.approx(0.92, abs=0.01)
+    assert judge(placed).code == "memory:kv"
+    even = place(decode(64, 16384, 64 / 3800), one).share / 16
+    assert even == pytest.approx(0.54, abs=0.01)
+
+
+def test_the_layout_that_was_said_is_the_one_that_counts() -> None:
+    one = Case(load_model("deepseek-v3"), load_machine("h200-sxm"), weights="fp8")
+    wide = decode(256, 4096, 0.05, devices=8)
+    layout = Parallel(dp=8, ep=8)
+    apart = place(replace(wide, layout=layout), one)
+    # one latent of 576 a layer for all heads: every tensor-parallel device keeps all of it
+    assert place(wide, one).kv == pytest.approx(8 * apart.kv)
+    resolver = Resolver(machine="h200-sxm", layout=layout)
+    point, case = resolver.case(replace(wide, devices=1, model="deepseek-v3", weights="fp8"))
+    assert (point.devices, case.parallel) == (8, layout)
+    with pytest.raises(InputError, match="it ran on 4 devices, and dp 8 ep 8 is 8"):
+        resolver.case(replace(wide, devices=4, model="deepseek-v3"))
+
+
+def test_two_v100_are_held_by_their_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    """29 tokens/s on one, 17 on two: 64 all-reduces of half a millisecond (gpt-fast 111)."""
+    line = "place --model llama-2-7b --weights fp16 --on v100-pcie-16gb --context 512 --devices 2 "
+    assert main([*line.split(), "--tokens-per-s", "17", "--link-latency", "0.5ms", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["layout"] == "tp 2"
+    assert data["bound"]["communication_s"] == pytest.approx(33e-3, rel=0.01)
+    assert data["share"] == pytest.approx(33e-3 * 17, rel=0.01)
+    assert main([*line.split(), "--tokens-per-s", "28", "--link-latency", "0.5ms"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "talking between the devices is what takes longest" in said
+    assert "at the wall: talking between the devices takes the time" in said
+
+
+def test_a_model_that_does_not_divide_is_refused_with_what_would(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = "place --model llama-3.1-8b --weights bf16 --on h100-sxm --tokens-per-s 100 "
+    assert main([*line.split(), "--devices", "3"]) == 2
+    assert "32 query heads do not divide by 3" in capsys.readouterr().err
+    assert main([*line.split(), "--devices", "4", "--tp", "2"]) == 2
+    assert "--devices 4, but tp 2 is 2 devices" in capsys.readouterr().err
+    assert main([*line.split(), "--pp", "3", "--microbatches", "1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)  # layer by layer: no faster than one device
+    one = Case(load_model("llama-3.1-8b"), load_machine("h100-sxm")).bound(Step.decode(1, 1))
+    assert data["bound"]["overlapped_s"] == pytest.approx(one.overlapped_s, rel=1e-3)
 
 
 @pytest.mark.parametrize(

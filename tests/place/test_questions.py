@@ -98,13 +98,34 @@ def test_23_above_a_roof_is_an_error_to_explain(capsys: pytest.CaptureFixture[st
     assert causes(card)[0] == "machine"
     assert "80GB" in card["verdict"]["causes"][0]["machine"]
     assert "not a score" in said
-    cache, _ = ask(
+    cache, said = ask(
         capsys,
         "--model llama-3.1-8b --weights bf16 --on h100-sxm --batch 128 --context 8k "
         "--tokens-per-s 3800",
     )
     assert cache["verdict"]["code"] == "suspect"
     assert {"devices", "window"} <= set(causes(cache))
+    assert causes(cache)[0] == "capacity"  # 57 sequences of 8k fit beside the weights, not 128
+    assert "sequences fit, not 128" in said
+
+
+def test_23_devices_and_their_kv_heads_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two cards taken for one, and eight KV heads over sixteen cards taken to be divided."""
+    line = "--model llama-3.1-70b --weights fp8 --on h100-sxm --context 2k --batch 8 "
+    one, _ = ask(capsys, line + "--tokens-per-s 600")
+    assert one["verdict"]["code"] == "suspect"
+    assert next(c for c in one["verdict"]["causes"] if c["code"] == "devices")["devices"] == 2
+    two, said = ask(capsys, line + "--tokens-per-s 600 --devices 2")
+    assert two["verdict"]["code"] == "memory:weights"
+    assert two["share"] == pytest.approx(one["share"] / 2, rel=0.01)
+    assert "2 over NVLink 4" in said
+    line = "--model llama-3.1-70b --weights bf16 --on h100-sxm --context 16k --batch 64 "
+    many, said = ask(capsys, line + "--devices 16 --tokens-per-s 4300")
+    assert many["verdict"]["code"] == "suspect"
+    layout = next(c for c in many["verdict"]["causes"] if c["code"] == "layout")
+    assert layout["layout"].startswith("tp ")
+    assert "dp" in layout["layout"]
+    assert layout["share"] <= 1.02
 
 
 def test_24_700_of_2000_is_35_percent(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.errors import InputError
+from roofline.parallel import Parallel
 from roofline.points import Part, Point, PointsWriter, Roof, Seconds, Source, read_points
 from roofline.points.point import SCHEMA, point_from_json
+from roofline.record import replace
 from roofline.step import Group
 
 POINT = Point(
@@ -47,12 +49,28 @@ points = st.builds(
     basis=st.sampled_from(["steps", "token", "first", "run"]),
     model=st.none() | st.text(max_size=20),
     layers=st.none() | st.integers(1, 1000),
-    devices=st.integers(1, 1024),
     tokens=st.none() | positive,
     roof=st.none()
     | st.builds(Roof, st.none() | positive, st.dictionaries(st.text(max_size=5), positive)),
     notes=st.lists(st.text(max_size=9)).map(tuple),
     extra=st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none()),
+)
+
+
+layouts = st.builds(
+    lambda tp, dp, share, pp, waves: Parallel(
+        tp, pp, tp * dp // share if tp * dp % share == 0 else 1, dp, waves if pp > 1 else None
+    ),
+    *(st.integers(1, 16) for _ in range(4)),
+    st.none() | st.integers(1, 64),
+)
+points = st.builds(
+    lambda point, over, devices: replace(
+        point, layout=over, devices=over.devices if over else devices
+    ),
+    points,
+    st.none() | layouts,
+    st.integers(1, 1024),
 )
 
 
@@ -93,6 +111,10 @@ def test_unknown_fields_are_kept() -> None:
         ({"seconds": {"median": 10**400}}, "finite and positive"),
         ({"model": 7}, "model must be a string"),
         ({"devices": 0}, "devices is 0"),
+        ({"layout": {"tp": 2}}, "layout is of 2 devices, devices is 1"),
+        ({"layout": {"tp": 0}}, "layout.tp is 0"),
+        ({"layout": {"tp": 2, "ep": 3}, "devices": 2}, "ep may be 1, 2"),
+        ({"layout": 2}, "layout must be an object"),
         ({"notes": "x"}, "notes must be a list"),
         ({"roof": {"compute": {"bf16": "fast"}}}, "roof.compute.bf16 must be a number"),
     ],

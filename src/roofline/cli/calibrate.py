@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..units import parse_count
 from . import options
 
 if TYPE_CHECKING:
@@ -37,14 +36,7 @@ def add(p: argparse.ArgumentParser) -> None:
         dest="output_file",
         help="where to write the profile (default profile.json)",
     )
-    g = p.add_argument_group("what a file does not say")
-    g.add_argument("--model", metavar="MODEL", help="a name, a config.json or its folder")
-    g.add_argument("--on", metavar="MACHINE", help="a name, a machine file, or 'here'")
-    g.add_argument("--weights", metavar="FORMAT", help="bf16, fp8, int4, q4_k_m, 4.85bits …")
-    g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
-    g.add_argument("--batch", metavar="N", help="sequences that ran together")
-    g.add_argument("--prompt", metavar="N", help="prompt tokens of a sequence")
-    g.add_argument("--output", metavar="N", help="generated tokens of a sequence")
+    options.add_unsaid(p)
     options.add_output(p)
 
 
@@ -76,24 +68,16 @@ def run(args: argparse.Namespace) -> int:
 def _points(args: argparse.Namespace, base: object) -> tuple[list[Point], int]:
     from ..engines import importers
     from ..place.resolve import Resolver
-    from ..points import Point as Measured
     from ..predict.calibrate import point
 
-    count = {
-        n: parse_count(text, f"--{n}")
-        for n in ("batch", "prompt", "output")
-        if (text := getattr(args, n)) is not None
-    }
     resolver = Resolver(model=args.model, weights=args.weights, kv=args.kv, machine=args.on)
     found, skipped = [], 0
-    for path in args.files:
-        for item in importers.read(path):
-            measured = item if isinstance(item, Measured) else item.with_answers(**count).point()
-            one = point(*resolver.case(measured), base)  # type: ignore[arg-type]
-            if one is None:
-                skipped += 1
-            else:
-                found.append(one)
+    for measured in importers.points(args.files, options.unsaid(args)):
+        one = point(*resolver.case(measured), base)  # type: ignore[arg-type]
+        if one is None:
+            skipped += 1
+        else:
+            found.append(one)
     return found, skipped
 
 

@@ -111,6 +111,35 @@ LAYOUT = {
 }
 
 
+def add_unsaid(p: argparse.ArgumentParser) -> Any:
+    """What a result file may leave out; returns the group."""
+    g = p.add_argument_group("what a file does not say")
+    g.add_argument("--model", metavar="MODEL", help="a name, a config.json or its folder")
+    g.add_argument("--on", metavar="MACHINE", help="a name, a machine file, or 'here'")
+    g.add_argument("--weights", metavar="FORMAT", help="bf16, fp8, int4, q4_k_m, 4.85bits …")
+    g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
+    g.add_argument("--batch", metavar="N", help="sequences that ran together")
+    g.add_argument("--prompt", metavar="N", help="prompt tokens of a sequence")
+    g.add_argument("--output", metavar="N", help="generated tokens of a sequence")
+    return g
+
+
+def count(args: argparse.Namespace, name: str) -> int | None:
+    """A count from 1 (a prompt may be 0), ``None`` where it was not given."""
+    text = getattr(args, name)
+    if text is None:
+        return None
+    value = parse_count(text, f"--{name}")
+    if value < 1 and name != "prompt":
+        raise InputError(f"--{name} must be at least 1")
+    return value
+
+
+def unsaid(args: argparse.Namespace) -> dict[str, int | None]:
+    """The shape of a run, as far as it was given."""
+    return {name: count(args, name) for name in ("batch", "prompt", "output")}
+
+
 def add_parallel(p: argparse.ArgumentParser, *, lists: bool = False) -> None:
     """How the model is laid over several devices, and what joins them."""
     g = p.add_argument_group(

@@ -6,9 +6,11 @@ import argparse
 import json
 from typing import Any
 
+from ..bound import ALONE
 from ..errors import InputError
+from ..parallel.layout import Parallel
 from ..screen import columns
-from ..units import parse_count, parse_quantity
+from ..units import parse_quantity
 from . import options
 
 MOST_SHOWN = 2000
@@ -24,16 +26,9 @@ def add(p: argparse.ArgumentParser) -> None:
         "gpt-fast, MLX-LM, MLPerf, 'roofline bench' …; the format is found out; - is standard "
         "input",
     )
-    g = p.add_argument_group("what a file does not say")
-    g.add_argument("--model", metavar="MODEL", help="a name, a config.json or its folder")
-    g.add_argument("--on", metavar="MACHINE", help="a name, a machine file, or 'here'")
-    g.add_argument("--weights", metavar="FORMAT", help="bf16, fp8, int4, q4_k_m, 4.85bits …")
-    g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
+    g = options.add_unsaid(p)
     g.add_argument("--compute", metavar="PRECISION", help="arithmetic of the matrix products")
-    g.add_argument("--devices", metavar="N", help="devices that shared the work (default 1)")
-    g.add_argument("--batch", metavar="N", help="sequences that ran together")
-    g.add_argument("--prompt", metavar="N", help="prompt tokens of a sequence")
-    g.add_argument("--output", metavar="N", help="generated tokens of a sequence")
+    g.add_argument("--devices", metavar="N", help="devices that shared the work: short for --tp N")
     g.add_argument("--ceilings", choices=("datasheet", "measured"), help="which ceilings")
     t = p.add_argument_group("a result typed in, without a file")
     t.add_argument("--tokens-per-s", metavar="X", help="of all sequences together")
@@ -46,6 +41,7 @@ def add(p: argparse.ArgumentParser) -> None:
     t.add_argument("--bandwidth", metavar="BYTES/S", help="the memory ceiling: 232GB/s")
     t.add_argument("--peak", metavar="FLOP/S", help="the compute ceiling: 312TFLOP/s")
     t.add_argument("--roof", metavar="X", help="tokens/s that somebody's roof allows")
+    options.add_parallel(p)
     options.add_output(p)
 
 
@@ -76,10 +72,9 @@ def _files(args: argparse.Namespace) -> int:
     from ..place import gap
     from ..place.placed import place
     from ..place.resolve import Resolver
-    from ..points import Point
 
     words = options.words(args)
-    count = {name: _count(args, name) for name in ("batch", "prompt", "output", "devices")}
+    over = _layout(args)
     resolver = Resolver(
         model=args.model,
         weights=args.weights,
@@ -87,25 +82,20 @@ def _files(args: argparse.Namespace) -> int:
         compute=args.compute,
         machine=args.on,
         ceilings=args.ceilings,
-        devices=count["devices"],
+        layout=over["parallel"],
+        link=over["link"],
+        latency=over["latency"],
     )
     kept: list[Any] = []
     skipped = 0
-    for path in args.files:
-        for item in importers.read(path):
-            if isinstance(item, Point):
-                point = item
-            else:
-                point = item.with_answers(
-                    batch=count["batch"], prompt=count["prompt"], output=count["output"]
-                ).point()
-            placed = place(*resolver.case(point))
-            if args.json:
-                _print_json(placed, gap.judge(placed))
-            elif len(kept) < MOST_SHOWN:
-                kept.append(placed)
-            else:
-                skipped += 1
+    for point in importers.points(args.files, options.unsaid(args)):
+        placed = place(*resolver.case(point))
+        if args.json:
+            _print_json(placed, gap.judge(placed))
+        elif len(kept) < MOST_SHOWN:
+            kept.append(placed)
+        else:
+            skipped += 1
     if not args.json:
         from ..place.summary import text
 
@@ -120,14 +110,18 @@ def _print_json(placed: Any, gap: Any) -> None:
     print(json.dumps(line, ensure_ascii=False))
 
 
-def _count(args: argparse.Namespace, name: str) -> int | None:
-    text = getattr(args, name)
-    if text is None:
-        return None
-    value = parse_count(text, f"--{name}")
-    if value < 1 and name != "prompt":
-        raise InputError(f"--{name} must be at least 1")
-    return value
+def _layout(args: argparse.Namespace) -> dict[str, Any]:
+    """The layout over devices, ``None`` for one, and what joins them."""
+    found = options.parallel(args)
+    devices = options.count(args, "devices")
+    if devices is None:
+        return found
+    given: Parallel | None = found["parallel"]
+    if given is not None and given.devices != devices:
+        raise InputError(f"--devices {devices}, but {given.name} is {given.devices} devices")
+    if given is None and devices > 1:
+        given = Parallel(tp=devices)
+    return {**found, "parallel": given}
 
 
 def _one(args: argparse.Namespace) -> int:
@@ -137,6 +131,7 @@ def _one(args: argparse.Namespace) -> int:
         text = getattr(args, name)
         return None if text is None else parse_quantity(text, unit, f"--{name.replace('_', '-')}")
 
+    over = _layout(args)
     placed = typed.placed(
         typed.Typed(
             tokens_per_s=quantity("tokens_per_s", "tokens/s"),
@@ -148,10 +143,12 @@ def _one(args: argparse.Namespace) -> int:
             peak=quantity("peak", "FLOP/s"),
             roof=quantity("roof", "tokens/s"),
             phase=args.phase,
-            batch=_count(args, "batch") or 1,
-            context=_count(args, "context"),
-            prompt=_count(args, "prompt"),
-            devices=_count(args, "devices") or 1,
+            batch=options.count(args, "batch") or 1,
+            context=options.count(args, "context"),
+            prompt=options.count(args, "prompt"),
+            layout=over["parallel"] or ALONE,
+            link=over["link"],
+            latency=over["latency"],
             model=args.model,
             machine=args.on,
             weights=args.weights,

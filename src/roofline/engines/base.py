@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..errors import InputError
-from ..points.point import NOTHING, Part
+from ..points.point import NOTHING, Part, Seconds
 from ..step import Group
 
 
@@ -81,6 +81,18 @@ class Setup:
     device: str = "cpu"
     chunk: int | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job came to: parts and seconds as in a point, and what else was learned."""
+
+    parts: tuple[Part, ...]
+    seconds: Seconds
+    basis: str
+    tokens: float
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
 
 
 class Runner(Protocol):

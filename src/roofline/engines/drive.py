@@ -18,8 +18,7 @@ from ..errors import RooflineError
 from ..points import Point, PointsWriter, Roof
 from ..points.point import NOTHING
 from ..record import replace
-from .base import Engine, Job, Setup
-from .endpoint import Outcome
+from .base import Engine, Job, Outcome, Setup
 from .plan import Plan
 from .roofs import highest
 from .stepwise import measure as measure_steps

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from .placed import Placed
@@ -158,6 +159,7 @@ def _partly(offloaded: Any, depth: int | None) -> bool:
     return depth is not None and 0 <= layers < depth
 
 
+@lru_cache(256)
 def _unpacked(weights: str) -> bool:
     """Whether weights of this format are widened before they are multiplied."""
     from ..errors import UnsupportedError

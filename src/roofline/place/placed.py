@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..bound import Bound, Case
 from ..errors import InputError
+from ..parallel.layout import Parallel
 from ..points import Part, Point
 from ..step import Group, Step
 
@@ -21,20 +23,24 @@ SEGMENTS = 8
 class Placed:
     """A measured point and its bound, all steps together. SI units.
 
+    On several devices work, bytes and ceilings are those of one of them, the busiest, as in
+    :class:`roofline.chain.Bound`; tokens are of all together.
+
     Attributes:
         point: what was measured.
         case: the model under the roof, or ``None`` where bytes were given and no model.
         machine: the machine's name.
         kind: the ceilings' kind, ``datasheet`` or ``measured``.
         spread: relative spread of the bandwidth ceiling, 0 for a sheet's.
-        bandwidth: bytes/s of all devices together.
-        peak: FLOP/s of all devices for the point's mix of arithmetic; ``None`` without FLOPs.
+        bandwidth: bytes/s.
+        peak: FLOP/s for the point's mix of arithmetic; ``None`` without FLOPs.
         flops, weights, kv, state: work of all steps, compulsory bytes by kind.
         compute_s, memory_s: that work over the ceilings.
-        overlapped_s: Σ over steps of the larger of the two: no schedule beats it.
+        overlapped_s: Σ over steps of the largest of these and communication: no schedule beats it.
         serial_s: Σ over operators of the larger: kernels one after another.
         kernels: kernels that all steps together launch, about: one for each operator and one
             element-wise (norm, activation, rotation, residual) beside it.
+        communication_s, sent, messages: seconds, bytes and messages to other devices.
     """
 
     point: Point
@@ -53,6 +59,9 @@ class Placed:
     overlapped_s: float
     serial_s: float
     kernels: float = 0
+    communication_s: float = 0.0
+    sent: float = 0.0
+    messages: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -100,9 +109,16 @@ class Placed:
         return self.memory_s >= self.compute_s
 
     @property
+    def communication_bound(self) -> bool:
+        """Whether communication takes longer than traffic and than arithmetic."""
+        return self.communication_s > max(self.memory_s, self.compute_s)
+
+    @property
     def binding(self) -> str:
         """The ceiling that binds: ``memory:weights``, ``memory:kv``, ``memory:state``,
-        ``compute``."""
+        ``compute``, ``communication``."""
+        if self.communication_bound:
+            return "communication"
         if not self.memory_bound:
             return "compute"
         parts = {"memory:weights": self.weights, "memory:kv": self.kv, "memory:state": self.state}
@@ -115,6 +131,7 @@ class Placed:
             "point": self.point.to_json(),
             "machine": self.machine,
             "ceilings": self.kind,
+            "layout": self.case.parallel.name if self.point.devices > 1 and self.case else None,
             "bandwidth": self.bandwidth,
             "peak": self.peak,
             "flops": self.flops,
@@ -125,7 +142,10 @@ class Placed:
                 "serial_s": self.serial_s,
                 "compute_s": self.compute_s,
                 "memory_s": self.memory_s,
+                "communication_s": self.communication_s,
             },
+            "sent": self.sent,
+            "messages": self.messages,
             "achieved": {
                 "flops_per_s": self.speed,
                 "bytes_per_s": self.traffic,
@@ -137,12 +157,19 @@ class Placed:
 
 
 def place(point: Point, case: Case) -> Placed:
-    """The point under the case's roof; ``point.devices`` devices share work and ceilings evenly.
+    """The point under the case's roof, laid over as many devices as the point has.
+
+    A case of as many devices is taken as it is; another is laid over them anew, as the point
+    says, else tensor-parallel.
 
     Raises:
-        InputError: the point's steps are beyond what can be priced.
+        InputError: the point's steps are beyond what can be priced, or its model does not divide
+            over its devices, or no known link joins them.
     """
+    if case.parallel.devices != point.devices:
+        case = _laid(case, layout(point))
     flops = weights = kv = state = compute_s = memory_s = overlapped_s = serial_s = steps = 0.0
+    talk_s = sent = messages = 0.0
     try:
         for count, step in _steps(point, case):
             bound: Bound = case.bound(step)
@@ -154,10 +181,12 @@ def place(point: Point, case: Case) -> Placed:
             memory_s += count * bound.memory_s
             overlapped_s += count * bound.overlapped_s
             serial_s += count * bound.serial_s
+            talk_s += count * bound.communication_s
+            sent += count * bound.sent
+            messages += count * bound.messages
             steps += count
     except OverflowError:
         raise InputError("the point's batch or context is beyond any machine") from None
-    devices = point.devices
     figure = case.roof.bandwidth
     return Placed(
         point=point,
@@ -165,18 +194,33 @@ def place(point: Point, case: Case) -> Placed:
         machine=case.machine.name,
         kind=figure.kind,
         spread=figure.spread or 0.0,
-        bandwidth=case.bandwidth * devices,
-        peak=devices * flops / compute_s if compute_s else None,
+        bandwidth=case.bandwidth,
+        peak=flops / compute_s if compute_s else None,
         flops=flops,
         weights=weights,
         kv=kv,
         state=state,
-        compute_s=compute_s / devices,
-        memory_s=memory_s / devices,
-        overlapped_s=overlapped_s / devices,
-        serial_s=serial_s / devices,
+        compute_s=compute_s,
+        memory_s=memory_s,
+        overlapped_s=overlapped_s,
+        serial_s=serial_s,
         kernels=steps * 2 * sum(op.count for op in case.work.operators if op.flops),
+        communication_s=talk_s,
+        sent=sent,
+        messages=messages,
     )
+
+
+def layout(point: Point) -> Parallel:
+    """How a point's model lies over its devices: as it says, else tensor-parallel."""
+    said = point.layout
+    return said if said and said.devices == point.devices else Parallel(tp=point.devices)
+
+
+@lru_cache(512)
+def _laid(case: Case, over: Parallel) -> Case:
+    """The case on other devices, made once."""
+    return case.using(parallel=None if over.single else over)
 
 
 def _steps(point: Point, case: Case) -> Iterator[tuple[float, Step]]:
@@ -217,7 +261,9 @@ def place_bytes(
     peak: float | None = None,
     spread: float = 0.0,
 ) -> Placed:
-    """A point whose bytes (and FLOPs) somebody counted, under ceilings given as numbers."""
+    """A point whose bytes (and FLOPs) somebody counted, of all devices together and shared evenly,
+    under one device's ceilings given as numbers."""
+    bytes_, flops = bytes_ / point.devices, flops / point.devices
     compute_s = flops / peak if peak else 0.0
     memory_s = bytes_ / bandwidth
     return Placed(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .. import table
 from ..answer import wrap
 from ..chart.terminal import width_of
+from ..parallel.say import wire_words
 from ..units import digits, gain, percent, seconds, si
 from ..words import Words
 from .climb import Climbed
@@ -35,8 +36,11 @@ def title(placed: Placed, words: Words) -> str:
     parts = [", ".join(part for part in (name, formats) if part)]
     if point.engine:
         parts.append(f"{point.engine} {point.engine_version or ''}".strip())
-    devices = f"{point.devices} × " if point.devices > 1 else ""
-    parts.append(f"{devices}{placed.machine} ({words(f'ceilings.{placed.kind}')})")
+    devices, over = "", ""
+    if point.devices > 1:
+        devices = f"{point.devices} × "
+        over = f", {case.parallel.name}" if case is not None else ""
+    parts.append(f"{devices}{placed.machine}{over} ({words(f'ceilings.{placed.kind}')})")
     return " · ".join(part for part in parts if part)
 
 
@@ -103,15 +107,20 @@ def explain(placed: Placed, gap: Gap, words: Words) -> list[tuple[str, str]]:
         "binding": binding,
         "fixed": seconds(gap.fixed_s) if gap.fixed_s else "-",
         "bytes": si(placed.bytes / _steps(placed), "B"),
+        "sent": si(placed.sent / _steps(placed), "B"),
+        "messages": digits(placed.messages / _steps(placed)),
     }
     kind = gap.code.split(":")[0]
     if placed.point.extra.get("counted") == "achieved":
         reached = words("place.say.bandwidth", **values)
+    elif placed.communication_bound:
+        reached = words("place.say.communication", **values)
     elif kind == "compute" or (kind != "suspect" and not placed.memory_bound):
         reached = words("place.say.compute", **values)
     else:
         reached = words("place.say.memory", **values)
     out = [(words("place.label.reached"), reached)]
+    out += [("", sentence) for sentence in _devices(placed, words)]
     label = words("place.label.verdict")
     if kind in ("overhead",):
         out.append((label, words(f"place.say.overhead.{gap.fixed_is}", **values)))
@@ -127,6 +136,34 @@ def explain(placed: Placed, gap: Gap, words: Words) -> list[tuple[str, str]]:
         head = words("place.label.causes") if index == 0 else ""
         out.append((head, f"{index + 1}. {cause_words(cause, words)}"))
     return out
+
+
+def _devices(placed: Placed, words: Words) -> list[str]:
+    """Of several devices: what each of them does and sends, and over what."""
+    devices, steps = placed.point.devices, _steps(placed)
+    if devices == 1:
+        return []
+    if placed.case is None:
+        return [words("place.say.evenly", devices=devices)]
+    found = [
+        words(
+            "say.parallel.each",
+            devices=devices,
+            weights=si(placed.weights / steps, "B"),
+            kv=si((placed.kv + placed.state) / steps, "B"),
+            flops=si(placed.flops / steps, "FLOP"),
+        )
+    ]
+    if placed.messages:
+        found.append(
+            words(
+                "say.parallel.talk",
+                sent=si(placed.sent / steps, "B"),
+                messages=digits(placed.messages / steps),
+                time=seconds(placed.communication_s / steps),
+            )
+        )
+    return found + list(dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires))
 
 
 def cause_words(cause: Cause, words: Words) -> str:

@@ -18,8 +18,10 @@ from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
 from ..model.load import load
 from ..model.model import Model
+from ..parallel.layout import Parallel
 from ..points import Point
 from ..record import replace
+from .placed import layout
 
 _QUANT = re.compile(r"[-_.](i?q\d\w*|f16|f32|bf16|mxfp4\w*|fp8|awq|gptq|\d+bit)$", re.I)
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
@@ -34,7 +36,8 @@ class Resolver:
             `model` and `machine` also replace names that roofline does not know.
         ceilings: ``datasheet`` or ``measured``; by default a point's own measured roof, then the
             machine's own default.
-        devices: devices that shared the work, where points do not say.
+        layout: how the model lay over several devices, where points do not say.
+        link, latency: what joins them, as for :class:`roofline.bound.Case`.
     """
 
     model: str | None = None
@@ -43,7 +46,9 @@ class Resolver:
     compute: str | None = None
     machine: str | None = None
     ceilings: str | None = None
-    devices: int | None = None
+    layout: Parallel | None = None
+    link: str | float | None = None
+    latency: float | None = None
     _cases: dict[Any, Case] = field(default_factory=dict, repr=False)
     _machines: dict[str, Machine | None] = field(default_factory=dict, repr=False)
     _models: dict[Any, Model] = field(default_factory=dict, repr=False)
@@ -54,8 +59,7 @@ class Resolver:
         Raises:
             InputError: model, formats or machine are not known; the options are named.
         """
-        if self.devices is not None and point.devices == 1:
-            point = replace(point, devices=self.devices)
+        point = self._spread(point)
         missing: list[str] = []
         model = self._model(point, missing)
         point = point.filled(weights=self.weights, kv=self.kv, compute=self.compute)
@@ -67,7 +71,8 @@ class Resolver:
         name = None if own else self._machine_name(point, missing)
         if missing:
             raise InputError(_ask(point, missing))
-        key = (id(model), weights, point.kv, point.compute, name, id(roof) if own else None)
+        over = layout(point)
+        key = (id(model), weights, point.kv, point.compute, name, over, id(roof) if own else None)
         if key not in self._cases:
             if len(self._cases) > 512:
                 self._cases.clear()
@@ -79,8 +84,29 @@ class Resolver:
                 kv=point.kv,
                 compute=point.compute,
                 ceilings=None if own else self._kind(machine, str(name)),
+                parallel=None if over.single else over,
+                link=self.link,
+                latency=self.latency,
             )
-        return replace(point, machine=point.machine or name), self._cases[key]
+        if point.machine is None and name is not None:
+            point = replace(point, machine=name)
+        return point, self._cases[key]
+
+    def _spread(self, point: Point) -> Point:
+        """The point with the layout that was given, where it does not say another.
+
+        Raises:
+            InputError: it ran on another number of devices.
+        """
+        given = self.layout
+        if given is None or point.layout is not None:
+            return point
+        if point.devices not in (1, given.devices):
+            raise InputError(
+                f"{_where(point)}: it ran on {point.devices} devices, and {given.name} is "
+                f"{given.devices}"
+            )
+        return replace(point, devices=given.devices, layout=given)
 
     def _kind(self, machine: Machine, name: str) -> str | None:
         return self.ceilings or ("measured" if name == "here" and machine.measured else None)
@@ -147,8 +173,11 @@ def _names(said: str | None) -> Iterable[str]:
     yield name
 
 
+def _where(point: Point) -> str:
+    return f"{point.source.file}, record {point.source.record}" if point.source else "the point"
+
+
 def _ask(point: Point, missing: list[str]) -> str:
-    where = f"{point.source.file}, record {point.source.record}" if point.source else "the point"
     what = {
         "--model": "the model" + (f" ('{point.model[:60]}' is none known)" if point.model else ""),
         "--weights": "the format of the weights",
@@ -156,7 +185,7 @@ def _ask(point: Point, missing: list[str]) -> str:
         + (f" ('{point.machine[:60]}' is none known)" if point.machine else ""),
     }
     said = ", ".join(what[option] for option in missing)
-    return f"{where}: it does not say {said}; give {' '.join(missing)}"
+    return f"{_where(point)}: it does not say {said}; give {' '.join(missing)}"
 
 
 def _own_machine(point: Point) -> Machine:

@@ -99,13 +99,12 @@ def _chart(items: Sequence[Placed], words: Words, columns: int) -> str | None:
     prompt = max(PROMPT, step.groups[0].context)
     bound = one.case.bound(Step.prefill(1, prompt))
     prefill = Dot(bound.intensity, float(bound.flops / bound.overlapped_s), str(prompt))
-    scale = one.point.devices
     dots = []
     for item in items:
         if item.point.phase == "run":
             continue
         label = f"{item.point.batch:.0f}" if item.point.phase == "decode" else ""
-        dots.append(Dot(item.intensity, item.speed / scale, label))
+        dots.append(Dot(item.intensity, item.speed, label))
     kept = tuple(dots[:24])
     plain = not screen.unicode()
     shown = replace(drawn, prefill=prefill, measured=kept)

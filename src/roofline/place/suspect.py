@@ -4,7 +4,9 @@ A roof cannot be beaten, so one of the assumptions behind it is wrong. Each hypo
 the test: the question is asked again with the assumption changed, and only those that bring the
 point under its roof are kept, with the share that it then has.
 
+    capacity    a batch that does not fit in memory, so something else was run
     machine     another variant of the card (40 or 80 GB, PCIe or SXM)
+    layout      the same devices, attention data-parallel: key-value heads are not kept twice
     precision   weights in fewer bits, or a lower-precision arithmetic
     devices     more devices than said
     sparsity    a sparse peak, or 2:4 sparse weights
@@ -25,11 +27,19 @@ from typing import Any
 
 from ..bound import Case
 from ..errors import RooflineError
+from ..parallel.layout import Parallel, divisors
+from ..record import replace
+from ..step import Step
 from .gap import Cause
 from .placed import Placed, place
 
 ENOUGH = 1.02
 """A share up to here counts as under the roof."""
+
+GIB = 2**30 / 1e9
+
+MOST_TIMES = 16
+"""Times as many devices as were said, at most, that may have been forgotten."""
 
 NARROWER = ("fp8", "q6_k", "int4:128")
 
@@ -42,21 +52,60 @@ def causes(placed: Placed) -> tuple[Cause, ...]:
 
 def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:
     point, over = placed.point, placed.share
+    yield from _capacity(placed, case)
     yield from _variants(placed, case)
+    yield from _layouts(placed)
     yield from _precisions(placed, case)
-    if over > 1.05 and math.ceil(over / ENOUGH) <= 16:
-        needed = point.devices * math.ceil(over / ENOUGH)
-        yield Cause("devices", {"devices": needed, "share": over * point.devices / needed})
+    if over > 1.05:
+        yield from _devices(placed, case)
     if not placed.memory_bound and over <= 2 * ENOUGH:
         yield Cause("sparsity", {"share": over / 2})
     cache = case.machine.cache
     steps = sum(part.count for part in point.parts)
-    if cache and placed.memory_bound and placed.bytes / steps < 2 * cache.value * point.devices:
+    if cache and placed.memory_bound and placed.bytes / steps < 2 * cache.value:
         yield Cause("cache", {"bytes": placed.bytes / steps, "cache": cache.value})
     if point.phase == "decode":
         yield from _tokens(placed, case)
     elif over > 1.05:
         yield Cause("prefix", {"tokens": 1 - 1 / over})
+
+
+def _capacity(placed: Placed, case: Case) -> Iterator[Cause]:
+    """A batch that the memory does not hold was not run so, whatever its rate."""
+    part = max(placed.point.parts, key=lambda part: part.count)
+    fits = case.fit(Step(placed.point.phase, part.groups)).max_batch
+    if fits is not None and fits < placed.point.batch:
+        yield Cause("capacity", {"batch": round(placed.point.batch), "fits": fits})
+
+
+def _layouts(placed: Placed) -> Iterator[Cause]:
+    """As many devices, but attention data-parallel, which keeps each cache on fewer of them."""
+    devices = placed.point.devices
+    shares = []
+    for tp in divisors(devices):
+        over = Parallel(tp=tp, dp=devices // tp, ep=1)
+        if over.dp == 1:
+            continue
+        try:
+            other = place(replace(placed.point, layout=over), _on_one(placed))
+        except RooflineError:
+            continue
+        if other.share <= ENOUGH:
+            shares.append((other.share, over.name))
+    if shares:
+        share, name = max(shares)
+        yield Cause("layout", {"layout": name, "share": share})
+
+
+@lru_cache(512)
+def _alone(case: Case) -> Case:
+    return case.using(parallel=None)
+
+
+def _on_one(placed: Placed) -> Case:
+    """The case on one device, from which `place` lays it over others."""
+    assert placed.case is not None
+    return _alone(placed.case)
 
 
 def _variants(placed: Placed, case: Case) -> Iterator[Cause]:
@@ -119,6 +168,26 @@ def _precisions(placed: Placed, case: Case) -> Iterator[Cause]:
             yield Cause("precision", {"what": what, "to": name, "share": share})
 
 
+def _devices(placed: Placed, case: Case) -> Iterator[Cause]:
+    """The fewest devices, tensor-parallel, that explain the point; where it is not known how the
+    model divides over them or what joins them, as many as share it evenly."""
+    now = placed.point.devices
+    for times in range(2, MOST_TIMES + 1):
+        if placed.share > times * ENOUGH:  # not even if nothing had to be sent
+            continue
+        more = replace(placed.point, devices=now * times, layout=None)
+        try:
+            share = place(more, _on_one(placed)).share
+        except RooflineError:
+            continue
+        if share <= ENOUGH:
+            yield Cause("devices", {"devices": now * times, "share": share})
+            return
+    times = math.ceil(placed.share / ENOUGH)
+    if times <= MOST_TIMES:
+        yield Cause("devices", {"devices": now * times, "share": placed.share / times})
+
+
 def _tokens(placed: Placed, case: Case) -> Iterator[Cause]:
     """Counts of tokens and sequences that would make the rate possible."""
     point, over = placed.point, placed.share
@@ -140,10 +209,8 @@ def _tokens(placed: Placed, case: Case) -> Iterator[Cause]:
 
 def _batch_that_fits(placed: Placed, case: Case) -> int | None:
     """The smallest batch whose roof allows the rate said to be one sequence's."""
-    from ..step import Step
-
     context = max(1, round(placed.point.context))
-    rate = placed.point.tokens_per_s / placed.point.devices
+    rate = placed.point.tokens_per_s
     for power in range(1, 13):
         if case.bound(Step.decode(1 << power, context)).tokens_per_s * ENOUGH >= rate:
             return 1 << power
@@ -158,6 +225,8 @@ def _without_model(placed: Placed) -> Iterator[Cause]:
         yield Cause("probe", {"cache": cache, "working_set": working})
     if placed.point.extra.get("counted") == "bytes":
         yield Cause("bytes", {"bytes": placed.bytes, "most": placed.bandwidth * placed.seconds})
+    if 1.02 < placed.share <= GIB * ENOUGH:
+        yield Cause("gib", {"factor": GIB})
     if placed.share <= 2 * ENOUGH:
         yield Cause("both", {"factor": 2.0})
     variants = placed.point.extra.get("variants")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..bound import Case
+from ..bound import ALONE, Case
 from ..errors import InputError
 from ..machine.load import entries
 from ..machine.load import load as load_machine
 from ..machine.machine import Figure, Machine
 from ..model.load import load as load_model
+from ..parallel.layout import Parallel
 from ..points import Part, Point, Seconds
 from ..record import replace
 from ..step import Group
@@ -27,6 +28,7 @@ class Typed:
         bandwidth, peak: ceilings, in place of the machine's or with no machine at all.
         roof: tokens/s that somebody's roof allows.
         context: tokens that each new one attends to (decode), default 1: next to no cache.
+        layout, link, latency: how the model lay over several devices, and what joins them.
     """
 
     tokens_per_s: float | None = None
@@ -41,7 +43,9 @@ class Typed:
     batch: int = 1
     context: int | None = None
     prompt: int | None = None
-    devices: int = 1
+    layout: Parallel = ALONE
+    link: str | float | None = None
+    latency: float | None = None
     model: str | None = None
     machine: str | None = None
     weights: str | None = None
@@ -102,6 +106,9 @@ def _steps(typed: Typed) -> Placed:
         kv=typed.kv,
         compute=typed.compute,
         ceilings=typed.ceilings,
+        parallel=None if typed.layout.single else typed.layout,
+        link=typed.link,
+        latency=typed.latency,
     )
     point = Point(
         parts=(Part((group,)),),
@@ -111,7 +118,8 @@ def _steps(typed: Typed) -> Placed:
         weights=typed.weights,
         kv=typed.kv,
         machine=typed.machine,
-        devices=typed.devices,
+        devices=typed.layout.devices,
+        layout=None if typed.layout.single else typed.layout,
         tokens=tokens,
     )
     return place(point, case)
@@ -177,14 +185,14 @@ def _counted(typed: Typed, bytes_: float, seconds: float, *, counted: str) -> Pl
         model=typed.model,
         weights=typed.weights,
         machine=typed.machine,
-        devices=typed.devices,
+        devices=typed.layout.devices,
         extra=extra,
     )
     return place_bytes(
         point,
         machine=name,
         kind=kind,
-        bandwidth=bandwidth * typed.devices,
+        bandwidth=bandwidth,
         bytes_=bytes_,
         spread=spread,
     )

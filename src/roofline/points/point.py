@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import InputError
+from ..parallel.layout import Parallel
 from ..record import replace
 from ..step import Group
 
@@ -96,7 +97,8 @@ class Point:
 
     `model` and `machine` are names or paths, as `roofline explain` takes them; `layers` is set
     where an engine ran a shortened model. `tokens` counts what the engine gave out, which is
-    less than the new tokens of the steps where prompts are among them.
+    less than the new tokens of the steps where prompts are among them. `layout` says how the
+    model lay over the devices, where that is known.
     """
 
     parts: tuple[Part, ...]
@@ -111,6 +113,7 @@ class Point:
     weight_bytes: float | None = None
     machine: str | None = None
     devices: int = 1
+    layout: Parallel | None = None
     engine: str | None = None
     engine_version: str | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
@@ -170,6 +173,8 @@ class Point:
             if (value := getattr(self, name)) is not None:
                 line[name] = value
         line["devices"] = self.devices
+        if self.layout is not None:
+            line["layout"] = _present(self.layout, LAYOUT)
         line["parts"] = [_part_json(part) for part in self.parts]
         line["seconds"] = _present(self.seconds, ("median", "best", "spread", "samples"))
         if self.roof is not None:
@@ -192,10 +197,11 @@ _TEXT = (
     *("basis", "phase", "model", "weights", "kv", "compute", "machine"),
     *("engine", "engine_version", "time", "run"),
 )
+LAYOUT = ("tp", "pp", "dp", "ep", "microbatches")
 _NUMBERS = ("layers", "weight_bytes", "tokens", "load")
 _KNOWN = {
-    *("schema", "devices", "parts", "seconds", "roof", "source", "settings", "notes", "extra"),
-    *_TEXT,
+    *("schema", "devices", "layout", "parts", "seconds", "roof", "source", "settings", "notes"),
+    *("extra", *_TEXT),
     *_NUMBERS,
 }
 
@@ -226,6 +232,9 @@ def point_from_json(line: Any, where: str) -> Point:
         raise InputError(f"{where}: basis is {_short(basis)}, not one of {', '.join(BASES)}")
     layers = _whole(line.get("layers"), f"{where}: layers", least=1)
     devices = _whole(line.get("devices", 1), f"{where}: devices", least=1)
+    layout = _layout(line.get("layout"), f"{where}: layout")
+    if layout is not None and layout.devices != devices:
+        raise InputError(f"{where}: layout is of {layout.devices} devices, devices is {devices}")
     extra = dict(_object(line.get("extra", {}), f"{where}: extra"))
     extra.update({key: value for key, value in line.items() if key not in _KNOWN})
     notes = line.get("notes", [])
@@ -238,6 +247,7 @@ def point_from_json(line: Any, where: str) -> Point:
         phase=phase,
         layers=layers,
         devices=devices or 1,
+        layout=layout,
         weight_bytes=_number(line.get("weight_bytes"), f"{where}: weight_bytes"),
         tokens=_number(line.get("tokens"), f"{where}: tokens"),
         load=_number(line.get("load"), f"{where}: load", zero=True),
@@ -248,6 +258,17 @@ def point_from_json(line: Any, where: str) -> Point:
         extra=extra,
         **texts,
     )
+
+
+def _layout(value: Any, where: str) -> Parallel | None:
+    if value is None:
+        return None
+    said = _object(value, where)
+    sizes = {name: _whole(said.get(name), f"{where}.{name}", least=1) for name in LAYOUT}
+    try:
+        return Parallel(**{name: size for name, size in sizes.items() if size is not None})
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _parts(value: Any, where: str) -> tuple[Part, ...]:

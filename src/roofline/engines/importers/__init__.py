@@ -7,7 +7,7 @@ A module for records (objects of JSON, rows of CSV and Markdown tables) has `NAM
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO
 
 from ...errors import InputError
@@ -32,7 +32,7 @@ from .containers import CHUNK, Table, csv_records, json_objects, lines, opened
 from .fields import Record
 from .reading import Incomplete, Reading
 
-__all__ = ["LOGS", "RECORDS", "Incomplete", "Reading", "read"]
+__all__ = ["LOGS", "RECORDS", "Incomplete", "Reading", "points", "read"]
 
 RECORDS = (llama_bench, llama_batched_bench, sglang, vllm, trtllm, guidellm, aiperf)
 LOGS = (serving_log, trtllm, aiperf, gpt_fast, mlx_lm, mlperf, llama_log)
@@ -59,6 +59,17 @@ def read(path: str) -> Iterator[Reading | Point]:
             raise InputError(
                 f"{path}: no results in it that are known. Known are: {', '.join(FORMATS)}"
             )
+
+
+def points(paths: Iterable[str], answers: Mapping[str, int | None]) -> Iterator[Point]:
+    """Every point of some files; `answers` say what a file leaves out of a run's shape.
+
+    Raises:
+        InputError: as for `read`; or the shape of a run is not known, the options are named.
+    """
+    for path in paths:
+        for item in read(path):
+            yield item if isinstance(item, Point) else item.with_answers(**answers).point()
 
 
 def _content(stream: IO[str], path: str) -> Iterator[Reading | Point]:

@@ -64,16 +64,17 @@ def count(record: Record, *names: str) -> int | None:
     return int(value)
 
 
-def samples(record: Record, name: str, unit: float = 1.0) -> list[float]:
-    """Finite, positive numbers of a list, in units of `unit`; others in it are passed over."""
+def samples(record: Record, name: str) -> list[float]:
+    """Finite, positive numbers of a list; others in it are passed over."""
     values = record.get(name)
     if not isinstance(values, list):
         return []
-    found = []
-    for value in values:
-        if isinstance(value, int | float) and 0 < value < 1e30:
-            found.append(float(value) * unit)
-    return found
+    kinds = set(map(type, values))
+    if kinds == {int} and min(values) > 0 and max(values) < 1e30:  # the usual, and long
+        return values
+    if not kinds <= {int, float}:
+        values = [value for value in values if type(value) in (int, float)]
+    return [value for value in values if 0 < value < 1e30]
 
 
 def text(record: Record, *names: str) -> str | None:

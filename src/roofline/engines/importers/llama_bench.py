@@ -52,12 +52,12 @@ def _fields(record: Record) -> Reading:
     nanoseconds = fields.number(record, "avg_ns")
     seconds = nanoseconds / 1e9 if nanoseconds else tokens / fields.need(record, "avg_ts")
     deviation = fields.number(record, "stddev_ns")
-    samples = fields.samples(record, "samples_ns", 1e-9)
+    samples = fields.samples(record, "samples_ns")
     reading = _shape(prompt, output, depth, seconds, fields.count(record, "n_ubatch"))
     model_type = fields.text(record, "model_type")
     return replace(
         reading,
-        best=min(samples, default=None),
+        best=min(samples) / 1e9 if samples else None,
         spread=fields.relative(deviation / 1e9 if deviation is not None else None, seconds),
         samples=len(samples) or None,
         model=fields.text(record, "model_filename") or model_type,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import InputError
+from ...parallel.layout import Parallel
 from ...points.point import NOTHING, Part, Point, Seconds, Source
 from ...record import replace
 from ...step import Group
@@ -66,6 +67,7 @@ class Reading:
     weight_bytes: float | None = None
     machine: str | None = None
     devices: int | None = None
+    layout: Parallel | None = None
     engine: str | None = None
     engine_version: str | None = None
     time: str | None = None
@@ -124,6 +126,7 @@ class Reading:
             weight_bytes=self.weight_bytes,
             machine=self.machine,
             devices=self.devices or 1,
+            layout=self.layout,
             engine=self.engine,
             engine_version=self.engine_version,
             tokens=tokens,

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InputError
+from ...parallel.layout import Parallel
+from . import fields
+from .fields import Record
 from .reading import Reading
 
 
@@ -42,6 +45,7 @@ class Served:
     compute: str | None = None
     machine: str | None = None
     devices: int | None = None
+    layout: Parallel | None = None
     time: str | None = None
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Any] | None = None
@@ -98,6 +102,7 @@ class Served:
             compute=self.compute,
             machine=self.machine,
             devices=self.devices,
+            layout=self.layout,
             engine=self.engine,
             engine_version=self.engine_version,
             time=self.time,
@@ -105,6 +110,24 @@ class Served:
             extra=self.extra or {},
             **more,
         )
+
+
+def averages(record: Record, **more: Any) -> Served:
+    """The client's averages as vLLM's serving benchmark names them, which SGLang's took over."""
+    completed = fields.need(record, "completed")
+    mean = fields.number(record, "mean_tpot_ms")
+    return Served(
+        duration=fields.need(record, "duration"),
+        requests=completed,
+        input_tokens=per_request(fields.number(record, "total_input_tokens"), completed),
+        output_tokens=per_request(fields.number(record, "total_output_tokens"), completed),
+        output_rate=fields.number(record, "output_throughput"),
+        between_tokens=milliseconds(mean),
+        between_spread=fields.relative(fields.number(record, "std_tpot_ms"), mean or 0),
+        first_token=milliseconds(fields.number(record, "median_ttft_ms", "mean_ttft_ms")),
+        concurrency=fields.number(record, "max_concurrency"),
+        **more,
+    )
 
 
 def per_request(total: float | None, requests: float | None) -> float | None:

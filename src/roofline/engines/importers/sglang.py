@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from . import fields
 from .fields import Record
 from .reading import Reading
-from .serving import Served, milliseconds, per_request
+from .serving import averages
 
 NAME = "sglang"
 
@@ -111,21 +111,11 @@ def _one_batch_server(record: Record) -> Iterator[Reading]:
 
 
 def _serving(record: Record) -> Iterator[Reading]:
-    completed = fields.need(record, "completed")
-    mean = fields.number(record, "mean_tpot_ms")
-    return Served(
+    return averages(
+        record,
         format=f"{NAME} bench_serving",
         engine=fields.text(record, "backend") or "sglang",
-        duration=fields.need(record, "duration"),
-        requests=completed,
-        input_tokens=per_request(fields.number(record, "total_input_tokens"), completed),
-        output_tokens=per_request(fields.number(record, "total_output_tokens"), completed),
-        output_rate=fields.number(record, "output_throughput"),
-        between_tokens=milliseconds(mean),
-        between_spread=fields.relative(fields.number(record, "std_tpot_ms"), mean or 0),
-        first_token=milliseconds(fields.number(record, "median_ttft_ms", "mean_ttft_ms")),
         running=fields.number(record, "concurrency"),
-        concurrency=fields.number(record, "max_concurrency"),
         accept=fields.number(record, "accept_length"),
         extra=fields.rest(record, _SERVING),
     ).readings()

@@ -7,8 +7,11 @@ Fields as in tensorrt_llm/bench of TensorRT-LLM.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from ...errors import InputError
+from ...parallel.layout import Parallel
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
@@ -46,6 +49,7 @@ def readings(record: Record) -> Iterator[Reading]:
         weights=_FORMATS.get(weights or ""),
         kv=_FORMATS.get(cache or ""),
         devices=fields.count(world, "world_size"),
+        layout=_layout(world),
         duration=milliseconds(fields.need(performance, "total_latency_ms")),
         requests=fields.need(requests, "num_requests"),
         input_tokens=fields.number(requests, "avg_input_length"),
@@ -60,7 +64,21 @@ def readings(record: Record) -> Iterator[Reading]:
     ).readings()
 
 
-_LINES = {
+def _layout(world: Record) -> Parallel | None:
+    """How the model lay over the devices, where the report says all of it."""
+    sizes = {name: fields.count(world, f"{name}_size") or 1 for name in ("tp", "pp", "ep")}
+    try:
+        found = Parallel(**sizes)
+    except InputError:  # an ep of its own kind (of tp and more): only their number is known
+        return None
+    return found if found.devices == fields.count(world, "world_size") else None
+
+
+def _size(text: str) -> float | None:
+    return None if text == "None" else float(text)
+
+
+_LINES: dict[str, tuple[tuple[str, str], Callable[[str], Any]]] = {
     "Model": (("engine", "model"), str),
     "TensorRT LLM Version": (("engine", "version"), str),
     "Dtype": (("engine", "dtype"), str),
@@ -68,6 +86,7 @@ _LINES = {
     "Quantization": (("engine", "quantization"), str),
     "TP Size": (("world_info", "tp_size"), float),
     "PP Size": (("world_info", "pp_size"), float),
+    "EP Size": (("world_info", "ep_size"), _size),
     "Max Runtime Batch Size": (("world_info", "max_batch_size"), float),
     "Number of requests": (("request_info", "num_requests"), float),
     "Number of concurrent requests": (("request_info", "avg_num_concurrent_requests"), float),

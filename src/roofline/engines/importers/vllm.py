@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from . import fields
 from .fields import Record
 from .reading import Reading
-from .serving import Served, milliseconds, per_request
+from .serving import averages
 
 NAME = "vllm bench"
 
@@ -50,21 +50,11 @@ def readings(record: Record) -> Iterator[Reading]:
 
 
 def _serve(record: Record) -> Iterator[Reading]:
-    completed = fields.need(record, "completed")
-    mean = fields.number(record, "mean_tpot_ms")
-    return Served(
+    return averages(
+        record,
         format=f"{NAME} serve",
         engine=fields.text(record, "backend", "endpoint_type") or "vllm",
         model=fields.text(record, "model_id"),
-        duration=fields.need(record, "duration"),
-        requests=completed,
-        input_tokens=per_request(fields.number(record, "total_input_tokens"), completed),
-        output_tokens=per_request(fields.number(record, "total_output_tokens"), completed),
-        output_rate=fields.number(record, "output_throughput"),
-        between_tokens=milliseconds(mean),
-        between_spread=fields.relative(fields.number(record, "std_tpot_ms"), mean or 0),
-        first_token=milliseconds(fields.number(record, "median_ttft_ms", "mean_ttft_ms")),
-        concurrency=fields.number(record, "max_concurrency"),
         accept=fields.number(record, "spec_decode_acceptance_length"),
         time=fields.text(record, "date"),
         extra=fields.rest(record, _SERVE),
