@@ -1,16 +1,21 @@
-"""llama.cpp's own server, with continuous batching, over a GGUF file: `python real_server.py FILE`.
+"""llama.cpp's own server, with continuous batching, over a GGUF file.
+
+    python real_server.py FILE SLOTS CONTEXT [THREADS]
 
 It prints its address and serves until its input ends.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once, as OpenMP is loaded
 
 import xllamacpp
 
 
-def serve(path: str, slots: int, context: int) -> None:
+def serve(path: str, slots: int, context: int, threads: int = 1) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_parallel = slots
@@ -19,12 +24,12 @@ def serve(path: str, slots: int, context: int) -> None:
     params.port = 0
     params.endpoint_metrics = True
     params.warmup = False
-    params.cpuparams.n_threads = 1
-    params.cpuparams_batch.n_threads = 1
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    serve(sys.argv[1], *map(int, sys.argv[2:]))

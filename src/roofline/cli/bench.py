@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from ..errors import InputError, RooflineError
+from ..files import demo
 from ..screen import columns
 from ..units import parse_count, parse_quantity
 from . import options
@@ -32,12 +33,14 @@ def add(p: argparse.ArgumentParser) -> None:
     g.add_argument("--layers", metavar="N", help="run only the first N layers, and say so")
     g.add_argument("--device", metavar="DEVICE", help="torch: cpu, cuda, cuda:1, mps, xpu")
     g.add_argument("--threads", metavar="N", help="CPU threads (default: all)")
-    g.add_argument("--gguf", metavar="FILE", help="llamacpp: your file, not random weights")
+    g.add_argument("--gguf", metavar="FILE", help="run this file, not random weights "
+                   f"({demo.NAME}: from the extra [demo])")  # fmt: skip
     g.add_argument("--library", metavar="FILE", help="llamacpp: your own libllama")
     g.add_argument("--url", metavar="URL", help="endpoint: http://127.0.0.1:8000")
     g.add_argument("--served-model", metavar="NAME", help="endpoint: what the server calls it")
     g.add_argument("--kv", metavar="FORMAT", help="endpoint: format of the cache")
-    g.add_argument("--on", metavar="MACHINE", help="endpoint: the machine the server runs on")
+    g.add_argument("--on", metavar="MACHINE", help="endpoint: where the server runs; 'here' or "
+                   "'here:cuda:0' measures this machine's ceilings meanwhile")  # fmt: skip
     g.add_argument("--output-tokens", metavar="N", help="endpoint: tokens of an answer (128)")
     s = p.add_argument_group("what to run")
     s.add_argument("--batch", metavar="LIST", help="1,2,8 or 1:64 (doubling; default 1:16)")
@@ -75,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
         try:
             show.say(words("bench.preparing", engine=chosen.engine, model=chosen.model_name))
             measurer = chosen.open()
+            if said := measurer.setup.settings.get("writes"):
+                show.say(words("bench.writes", text=" ".join(said.split())))
             looker = None if args.no_roof else chosen.looker(measurer.setup.precisions, show.say)
             points = drive.run(
                 measurer,
@@ -104,8 +109,8 @@ def run(args: argparse.Namespace) -> int:
 def _request(args: argparse.Namespace) -> Any:
     from ..engines.choose import Request
 
-    if args.engine in (None, "torch") and args.gguf and args.url:
-        raise InputError("--gguf is llama.cpp's and --url a server's: give one of them")
+    if args.gguf and args.url:
+        raise InputError("--gguf is a file to run here and --url a server's: give one of them")
     return Request(
         model=args.model,
         engine=args.engine,
@@ -158,7 +163,8 @@ def _tell_plan(chosen: Any, words: Any) -> None:
     contexts = ", ".join(str(c) for c in dict.fromkeys(job.length for job in decode))
     lines = [
         words("bench.plan.what", engine=chosen.engine, model=chosen.model_name,
-              weights=chosen.weights or "?", device=chosen.device),
+              weights=chosen.weights or words(f"bench.plan.formats.{_whose(chosen)}"),
+              device=chosen.device),
     ]  # fmt: skip
     if decode:
         key = "bench.plan.served" if chosen.engine == "endpoint" else "bench.plan.decode"
@@ -174,6 +180,10 @@ def _tell_plan(chosen: Any, words: Any) -> None:
         )  # fmt: skip
     lines.append(words("bench.plan.time", count=len(plan.jobs), time=seconds(plan.total)))
     print("\n".join(lines), file=sys.stderr)
+
+
+def _whose(chosen: Any) -> str:
+    return "server" if chosen.engine == "endpoint" else "file"
 
 
 class _Show:

@@ -13,16 +13,23 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
+from ..files import demo
+from ..machine.load import is_here
 from ..model.load import load
 from ..model.model import Model
 from .drive import Measurer, Stepwise
 from .plan import Plan, plan
+from .pretrained import has_weights
 
 SMALL = ("tinyllama-1.1b", "qwen3-0.6b", "gemma-3-270m")
 """Models to choose from where none is named, largest first: the first that fits twice."""
 
 LARGE = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b")
 """The same on an accelerator."""
+
+
+CORE = 4e10
+"""FLOP/s of a core in an engine's products, about: only for how long a plan takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class Chosen:
     @property
     def facts(self) -> dict[str, Any]:
         """What is known of the machine besides its name: memory nodes, processor cores."""
-        if self.engine == "endpoint":
+        if not self.here:
             return {}
         from ..measure import limits, topology
 
@@ -110,9 +117,11 @@ class Chosen:
             from ..place.resolve import short_config
             from .pytorch import Torch
 
+            source = self.source()
             return Stepwise(
                 Torch(
-                    short_config(self.model_name, r.layers),
+                    {} if source else short_config(self.model_name, r.layers),
+                    source=source,
                     model=self.model_name,
                     weights=self.weights or "bf16",
                     layers=r.layers,
@@ -122,17 +131,30 @@ class Chosen:
             )
         from .llamacpp import LlamaCpp
 
-        return Stepwise(
+        engine = Stepwise(
             LlamaCpp(
-                r.gguf or self._written(),
+                self.source() or self._written(),
                 model=self.model_name,
                 weights=self.weights or "",
                 layers=r.layers if r.gguf is None else None,
                 threads=r.threads,
                 library=r.library,
                 sized=r.gguf is not None,
+                real=r.gguf is not None,
             )
         )
+        if os.name == "posix":  # mapped into memory: its name is not needed any more,
+            self.clean()  # and nothing is left behind even by a kill
+        return engine
+
+    def source(self) -> str | None:
+        """The file or folder that real weights come from, or ``None`` where they are random."""
+        gguf = self.request.gguf
+        if gguf is not None:
+            return demo.demo() if demo.is_demo(gguf) else gguf
+        if self.engine == "torch" and self.request.layers is None and has_weights(self.model_name):
+            return self.model_name
+        return None
 
     def _written(self) -> str:
         """A random GGUF in a folder of its own, removed by `clean`."""
@@ -148,11 +170,16 @@ class Chosen:
 
     def looker(self, precisions: tuple[str, ...], warn: Callable[[str], None]) -> Any:
         """A probe of this machine's roof, or ``None`` where the engine runs elsewhere."""
-        if self.engine == "endpoint":
+        if not self.here:
             return None
         from .roofs import RoofProbe, try_probe
 
         return try_probe(lambda: RoofProbe(self.device, precisions), warn)
+
+    @property
+    def here(self) -> bool:
+        """Whether the engine runs on this machine: any but a server, or one said to be here."""
+        return self.engine != "endpoint" or is_here(self.request.machine or "")
 
     def clean(self) -> None:
         """Remove what was written for the run."""
@@ -177,9 +204,13 @@ def choose(request: Request) -> Chosen:
     if engine == "llamacpp" and request.device not in (None, "cpu"):
         raise InputError("--device is torch's; llama.cpp uses what its library was built for")
     name, model = _model(request, device)
+    if request.gguf is not None and request.layers is not None:
+        raise InputError("--layers shortens random weights; a file is run as it is")
     weights = request.weights
-    if weights is None and request.gguf is None:
-        weights = "bf16" if engine == "torch" else "q8_0"
+    if weights is None and engine == "torch":
+        weights = "bf16"
+    elif weights is None and request.gguf is None:
+        weights = "q8_0"
     memory = _memory(device)
     made = plan(
         batches=request.batches or (1, 2, 4, 8, 16),
@@ -189,6 +220,7 @@ def choose(request: Request) -> Chosen:
         model=_cut(name, request.layers) if request.layers else model,
         weights={"int8": "w8a16"}.get(weights or "", weights),
         memory=memory,
+        speed=CORE * (os.cpu_count() or 1) if device == "cpu" else None,
     )
     if not made.jobs:
         raise InputError(
@@ -233,6 +265,8 @@ def _accelerator() -> str:
 def _model(request: Request, device: str) -> tuple[str, Model | None]:
     """The model asked for, or one that fits."""
     if request.gguf is not None and request.model is None:
+        if demo.is_demo(request.gguf):
+            return demo.NAME, load(demo.NAME)
         try:
             return request.gguf, load(request.gguf)
         except (UnsupportedError, NotFound):
@@ -268,7 +302,10 @@ def _endpoint(request: Request) -> Chosen:
         seconds=request.seconds,
     )
     model = request.model or request.served_model or "the server's model"
-    return Chosen(request, "endpoint", model, request.weights, "server", made, request.machine)
+    here = is_here(request.machine or "")
+    device = ((request.machine or "").partition(":")[2] or "cpu") if here else "server"
+    name = _machine_name(device) if here else request.machine
+    return Chosen(request, "endpoint", model, request.weights, device, made, name)
 
 
 def _memory(device: str) -> float | None:

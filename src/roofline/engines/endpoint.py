@@ -72,6 +72,7 @@ class Endpoint:
             model=known_as or self.server.model,
             weights=weights or "",
             kv=kv or "",
+            precisions=("bf16", "fp16"),
             device="server",
             settings={
                 "device": "server",

@@ -27,6 +27,7 @@ class LlamaCpp:
         threads: CPU threads.
         library: a libllama to use instead of the one that is found.
         sized: let the file's size say how many bits a weight has (a file of mixed formats).
+        real: its weights are a trained model's: show what it writes.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class LlamaCpp:
         threads: int | None = None,
         library: str | None = None,
         sized: bool = False,
+        real: bool = False,
     ) -> None:
         self.lib = LibLlama(library)
         self.threads = threads or _cores()
@@ -67,8 +69,14 @@ class LlamaCpp:
                 "library": os.path.basename(self.lib.path),
                 "description": self.lib.description(self.model),
                 "sampling": False,
+                **({"writes": said} if real and (said := self._writes()) else {}),
             },
         )
+
+    def _writes(self) -> str:
+        from .greedy import write
+
+        return write(self.lib, self.model, self.threads)
 
     def prepare(self, job: Job) -> Running:
         """A context with the job's cache filled."""

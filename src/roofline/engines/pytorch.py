@@ -1,9 +1,9 @@
-"""PyTorch: the model class of `transformers`, random weights, a static cache.
+"""PyTorch: the model class of `transformers`, a static cache, random weights or a file's.
 
-The class is built without memory, then given parameters that repeat one random tile: speed does
-not depend on their values. The cache is as long as the job's context, so that attention over a
-static cache reads what it must and no more. A step is one forward pass with logits for the last
-token; sampling is not part of it.
+Without a file the class is built without memory, then given parameters that repeat one random
+tile: speed does not depend on their values. The cache is as long as the job's context, so that
+attention over a static cache reads what it must and no more. A step is one forward pass with
+logits for the last token; sampling is not part of it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Torch:
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, ``xpu``; ROCm is ``cuda`` in torch.
         threads: CPU threads.
         compiled: compile the step; by default where it helps, on CUDA.
+        source: a GGUF file, or a folder with safetensors, for real weights.
 
     Raises:
         MissingExtra: torch or transformers is not installed.
@@ -47,6 +48,7 @@ class Torch:
         device: str = "cpu",
         threads: int | None = None,
         compiled: bool | None = None,
+        source: str | None = None,
     ) -> None:
         if weights not in WEIGHTS:
             raise UnsupportedError(
@@ -59,8 +61,16 @@ class Torch:
             torch.set_num_threads(threads)
         narrow = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
         self.dtype = narrow.get(weights, torch.bfloat16)
-        self.model, self.config = _build(torch, transformers, config, model, self.dtype)
-        _fill(torch, self.model, self.device)
+        writes = ""
+        if source is None:
+            self.model, self.config = _build(torch, transformers, config, model, self.dtype)
+            _fill(torch, self.model, self.device)
+        else:
+            from .pretrained import load, write
+
+            self.model = load(torch, transformers, source, self.dtype).to(self.device)
+            self.config = self.model.config.get_text_config()
+            writes = write(torch, transformers, self.model, source)
         if weights == "int8":
             _narrow(torch, self.model)
         self.cache_class = transformers.StaticCache
@@ -87,6 +97,7 @@ class Torch:
                 "transformers": transformers.__version__,
                 "attention": str(getattr(self.config, "_attn_implementation", "?")),
                 "sampling": False,
+                **({"writes": writes} if writes else {}),
             },
         )
 

@@ -75,9 +75,8 @@ class Server:
 
     def error(self, text: str) -> RooflineError:
         """An error that names the server, without the key."""
-        return RooflineError(
-            f"{self.base}: {text.replace(self._key, '***') if self._key else text}"
-        )
+        said = text.replace(self._key, "***") if self._key else text
+        return RooflineError(f"{self.base}: {said}")
 
     # -- one request
 

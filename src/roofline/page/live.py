@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import InputError, UnsupportedError
+from ..files import demo
 from ..model import Model
 from ..model import load as load_model
 from ..model.attention import Attention
@@ -162,9 +163,9 @@ def served(name: str, source: str | None = None) -> Served:
     """
     path = name
     if not os.path.exists(name):
-        if name.lower() != engines.DEMO:
-            raise InputError(f"--live {name}: no such file (a GGUF file, or {engines.DEMO})")
-        path = engines.demo()
+        if name.lower() != demo.NAME:
+            raise InputError(f"--live {name}: no such file (a GGUF file, or {demo.NAME})")
+        path = demo.demo()
     elif os.path.isdir(name) or not name.lower().endswith(".gguf"):
         raise InputError(f"--live {name}: the page runs one GGUF file")
     return Served(path, load_model(path), engines.engine(source))

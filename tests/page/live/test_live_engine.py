@@ -14,6 +14,7 @@ import pytest
 from page.live.pages import serving, tiny
 from roofline import cli
 from roofline.errors import InputError, MissingExtra, RooflineError
+from roofline.files import demo
 from roofline.page import engine, live, serve
 
 CONTENT = {"esm/index.js": b"export class Wllama {}", "esm/wasm/wllama.wasm": b"\0asm" * 9}
@@ -131,25 +132,25 @@ def test_no_npm_at_all(package, monkeypatch):
 
 def test_demo_model_is_joined_and_checked(package, monkeypatch):
     parts = [b"GGUF", b"one", b"two"]
-    monkeypatch.setattr(engine, "_demo_blocks", lambda: iter(parts))
+    monkeypatch.setattr(demo, "_blocks", lambda: iter(parts))
     with pytest.raises(RooflineError, match="do not make the file"):
-        engine.demo()
+        demo.demo()
     models = package / "data" / "models"
     assert list(models.iterdir()) == []
     whole = b"".join(parts)
-    monkeypatch.setattr(engine, "_DEMO_SHA256", hashlib.sha256(whole).hexdigest())
-    monkeypatch.setattr(engine, "_DEMO_SIZE", len(whole))
-    path = engine.demo()
+    monkeypatch.setattr(demo, "_SHA256", hashlib.sha256(whole).hexdigest())
+    monkeypatch.setattr(demo, "_SIZE", len(whole))
+    path = demo.demo()
     with open(path, "rb") as file:
         assert file.read() == whole
-    monkeypatch.setattr(engine, "_demo_blocks", lambda: pytest.fail("joined twice"))
-    assert engine.demo() == path
+    monkeypatch.setattr(demo, "_blocks", lambda: pytest.fail("joined twice"))
+    assert demo.demo() == path
 
 
 def test_demo_model_missing(package, monkeypatch):
-    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="Gemma terms"):
-        engine.demo()
+        demo.demo()
 
 
 @pytest.mark.parametrize(
