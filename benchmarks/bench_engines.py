@@ -1,20 +1,17 @@
-"""Real decode under the roof of the same minutes, and what the driver adds to a step.
+"""Real decode under the roof of the same minutes: each engine and format at batch 1…N.
 
-For each engine and format the climb over batch: tokens/s, factor over batch 1, share of the roof.
-Then the driver against a bare loop over the engine's own call: in turns, as many steps of each, in
-CPU seconds of this process, so that a busy machine blurs it little (best with --threads 1).
+Tokens/s, factor over batch 1, share of the roof, GB/s of compulsory bytes, the verdict. Take it in
+pieces with --only; a table for the docs comes out with --markdown.
 
     python benchmarks/bench_engines.py [--model tinyllama-1.1b] [--layers N] [--library FILE]
+        [--only torch:bf16] [--batch 1,2,4] [--markdown]
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 
-from roofline.engines import drive, stepwise
-from roofline.engines.base import Job
+from roofline.engines import drive
 from roofline.engines.choose import Request, choose
 from roofline.place.gap import judge
 from roofline.place.placed import place
@@ -39,25 +36,40 @@ def climb(engine: str, weights: str, args: argparse.Namespace) -> None:
         library=args.library if engine == "llamacpp" else None,
         threads=args.threads,
         batches=tuple(int(b) for b in args.batch.split(",")),
-        prompts=(args.prompt,),
+        prompts=(args.prompt,) if args.prompt else (),
         seconds=args.seconds,
     )
     chosen = choose(request)
     measurer = chosen.open()
     looker = chosen.looker(measurer.setup.precisions, print)
+    first: list[float] = []
+
+    def show(event: drive.Event) -> None:
+        """A point as soon as it is there."""
+        point = event.point
+        if event.kind == "fail":
+            print(event.message, flush=True)
+        if event.kind != "done" or point is None:
+            return
+        factor = ""
+        if point.phase == "decode":
+            first.append(point.tokens_per_s)
+            factor = f"×{point.tokens_per_s / first[0]:.1f}"
+        placed = place(*Resolver().case(point))
+        roof = point.roof.bandwidth if point.roof and point.roof.bandwidth else 0.0
+        cells = (
+            *(engine, weights, point.phase, f"{point.batch:.0f}"),
+            *(f"{point.tokens_per_s:.1f}", factor, f"{point.step_seconds * 1e3:.1f}"),
+            *(f"{point.seconds.spread or 0:.0%}", f"{placed.traffic / 1e9:.1f}"),
+            *(f"{placed.speed / 1e9:.0f}", f"{roof / 1e9:.1f}", f"{placed.share:.0%}"),
+            *(judge(placed).code, f"{point.load}"),
+        )
+        print(line(cells, args.markdown), flush=True)
+
     try:
-        points = drive.run(measurer, chosen.plan, looker=looker, machine="here", facts=chosen.facts)
-        first = next(p.tokens_per_s for p in points if p.phase == "decode")
-        for point in points:
-            placed = place(*Resolver().case(point))
-            factor = f"×{point.tokens_per_s / first:.1f}" if point.phase == "decode" else ""
-            print(
-                f"{engine:9} {weights:5} {point.phase:8} {point.batch:4.0f} "
-                f"{point.tokens_per_s:9.1f} {factor:7} {placed.share:6.0%} {judge(placed).code:15} "
-                f"load {point.load}",
-                flush=True,
-            )
-        overhead(measurer)
+        drive.run(
+            measurer, chosen.plan, looker=looker, machine="here", facts=chosen.facts, tell=show
+        )
     finally:
         if looker is not None:
             looker.close()
@@ -65,23 +77,8 @@ def climb(engine: str, weights: str, args: argparse.Namespace) -> None:
         chosen.clean()
 
 
-def overhead(measurer: drive.Stepwise, rounds: int = 7) -> None:
-    """The driver's step against a bare loop, as many steps of each, in turns."""
-    job, clock, ratios = Job("decode", 1, 32), time.process_time, []
-    for _ in range(rounds):
-        driven = stepwise.measure(measurer.engine, job, 0.5, clock=clock).times
-        runner, bare = measurer.engine.prepare(job), []
-        for index in range(len(driven) + 2):
-            start = clock()
-            runner.step()
-            taken = clock() - start
-            runner.rewind()
-            if index >= 2:
-                bare.append(taken)
-        runner.close()
-        ratios.append(statistics.median(driven) / statistics.median(bare))
-    middle = statistics.median(ratios)
-    print(f"driver over bare loop, batch 1: {middle:.4f} ({min(ratios):.4f} to {max(ratios):.4f})")
+def line(cells: tuple[str, ...], markdown: bool) -> str:
+    return "| " + " | ".join(cells) + " |" if markdown else "  ".join(cells)
 
 
 def main() -> None:
@@ -93,8 +90,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--library", help="a libllama to use for llama.cpp")
+    parser.add_argument("--markdown", action="store_true", help="rows of a table")
     parser.add_argument("--only", help="one engine, or engine:format")
     args = parser.parse_args()
+    head = ("engine", "weights", "phase", "batch", "tokens/s", "×", "ms", "±", "GB/s", "GFLOP/s",
+            "read roof", "of the roof", "verdict", "load")  # fmt: skip
+    print(line(head, args.markdown), flush=True)
     for engine, weights in RUNS:
         if args.only in (None, engine, f"{engine}:{weights}"):
             climb(engine, weights, args)
