@@ -10,7 +10,8 @@ way that torch has of multiplying them:
 
 `oneDNN` less `packed` is what it costs to bring the weights into order in every call. With it: what
 torch says it can do, what oneDNN and MKL say they ran (`ONEDNN_VERBOSE`, `MKL_VERBOSE`), and the
-threads that were busy (CPU seconds over seconds).
+threads that were busy (CPU seconds over seconds), and the CPUs that others had meanwhile: a row
+beside which that is more than a tenth says little.
 
     python benchmarks/bench_torch_linear.py [--threads 2] [--megabytes 256] [--shape 2048x2048]
         [--rows 1,2,4] [--only fp32]
@@ -24,6 +25,8 @@ import re
 import subprocess
 import sys
 import time
+
+from roofline.measure import quiet
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -47,16 +50,18 @@ for m in {rows}:
 """
 
 
-def fastest(call, seconds: float = 0.5, least: int = 3) -> tuple[float, float]:
-    """Least seconds of a call, and the threads that were busy meanwhile."""
+def fastest(call, seconds: float = 0.5, least: int = 3) -> tuple[float, float, float]:
+    """Least seconds of a call, the threads that were busy in it, and others' CPUs meanwhile."""
     call()
+    cpus = frozenset(os.sched_getaffinity(0))
+    first = quiet.snapshot(cpus)
     times, end = [], time.perf_counter() + seconds
     while len(times) < least or time.perf_counter() < end:
         start, cpu = time.perf_counter(), time.process_time()
         call()
         spent = time.perf_counter() - start
         times.append((spent, (time.process_time() - cpu) / spent))
-    return min(times)
+    return *min(times), quiet.others(first, quiet.snapshot(cpus)) or 0.0
 
 
 def heard(**about) -> None:
@@ -99,7 +104,7 @@ def main() -> None:
     print(f"torch gives bf16 to oneDNN on this processor: {supported}")
     heard(threads=args.threads, shape=(n, k), rows=(1, 4, 256), supported=supported)
     print(f"\n{'':14}{'m':>6}{'µs':>10}{'GFLOP/s':>10}{'GB/s of weights':>17}{'× m = 1':>9}"
-          f"{'threads':>9}")  # fmt: skip
+          f"{'threads':>9}{'others':>8}")  # fmt: skip
     for name, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
         if args.only not in (None, name):
             continue
@@ -119,14 +124,14 @@ def main() -> None:
                     for w in used:
                         linear(x, w)
 
-                spent, busy = fastest(call, args.seconds)
+                spent, busy, others = fastest(call, args.seconds)
                 seconds = spent / len(used)
                 first = first or m / seconds
                 print(
                     f"{name + ' ' + way:14}{m:6}{seconds * 1e6:10.0f}"
                     f"{2 * m * n * k / seconds / 1e9:10.1f}"
                     f"{n * k * dtype.itemsize / seconds / 1e9:17.1f}"
-                    f"{m / seconds / first:9.1f}{busy:9.2f}",
+                    f"{m / seconds / first:9.1f}{busy:9.2f}{others:8.2f}",
                     flush=True,
                 )
 
