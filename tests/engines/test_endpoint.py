@@ -272,6 +272,19 @@ def test_a_run_keeps_what_it_has_and_resumes(tmp_path: Path) -> None:
     assert len(list(read_points(path))) == 3
 
 
+def test_a_server_that_is_not_there_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "points.jsonl"
+    line = f"bench llama-3.2-1b --url http://127.0.0.1:9 --on a10 --points {path}"
+    assert main(line.split()) == 1
+    assert "cannot be reached" in capsys.readouterr().err
+    assert not path.exists()
+    path.write_text("")  # one that was there stays
+    assert main(line.split()) == 1
+    assert path.exists()
+
+
 def test_streams_that_never_overlap_are_refused() -> None:
     first, second = Stream(0.0), Stream(0.0)
     first.events = [(0.1 + i / 100, 1.0) for i in range(5)]

@@ -7,6 +7,7 @@ takes it back, and one that opens a file with an unfinished last line removes th
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -80,6 +81,8 @@ class PointsWriter:
         """Open `path` for appending, making it where it does not exist."""
         self.path = path
         self._fd = -1
+        self._size = 0
+        self._made = not os.path.exists(path)
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
             _lock(self._fd)
@@ -150,8 +153,11 @@ class PointsWriter:
             done += os.write(self._fd, data[done:])
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; one that was made here and got no point goes again."""
         if self._fd >= 0:
+            if self._made and self._size == 0:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
             os.close(self._fd)
             self._fd = -1
 
