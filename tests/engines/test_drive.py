@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -218,6 +219,21 @@ def test_the_time_of_long_steps_and_of_making_the_model_is_counted() -> None:
     # steps at the least, one second of them counted already
     prefill = 3 * 512 * 2 * (1.2358e9 - 2048 * 128256) / 1e10 - 1
     assert long.total - short.total == pytest.approx(2 * 1.2358e9 / 4e8 + prefill, rel=0.05)
+
+
+@pytest.mark.parametrize(("others", "policy"), [(0.0, None), (1.5, "PASSIVE")])
+def test_idle_threads_sleep_only_beside_others(
+    monkeypatch: pytest.MonkeyPatch, others: float, policy: str | None
+) -> None:
+    from roofline.engines import libllama
+
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setattr(libllama.quiet, "others", lambda before, after: others)
+    libllama.choose_waiting()
+    assert os.environ.get("OMP_WAIT_POLICY") == policy
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    libllama.choose_waiting()
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 
 
 def test_choosing_imports_no_engine_and_says_what_it_will_do(

@@ -15,10 +15,15 @@ import ctypes
 import glob
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InputError, MissingExtra, RooflineError
+from ..measure import quiet
+
+BUSY = 0.25
+"""CPUs that others keep busy before idle threads sleep."""
 
 _ROOM = 1024
 """Bytes for a structure passed by value: more than any version's. A callee reads its own part."""
@@ -98,7 +103,7 @@ class LibLlama:
             MissingExtra: there is none.
             InputError: the file is no libllama, or one whose interface is not known.
         """
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once, as OpenMP is loaded
+        choose_waiting()
         self.path = path or find()
         self.last_error = ""
         try:
@@ -186,6 +191,26 @@ class LibLlama:
         buffer = ctypes.create_string_buffer(256)
         self._lib.llama_model_desc(model, buffer, 256)
         return buffer.value.decode(errors="replace")
+
+
+def choose_waiting(cpus: frozenset[int] | None = None, root: str = "/") -> None:
+    """Let threads without work sleep instead of spin where others keep a processor busy.
+
+    Two spinning threads on one free core take each other's time and slow a step a hundredfold. On a
+    quiet machine sleeping costs a step its barriers, up to a third of it, so there the library does
+    as it does by itself. OpenMP reads ``OMP_WAIT_POLICY`` once, as it is loaded; whoever set it is
+    obeyed.
+    """
+    if "OMP_WAIT_POLICY" in os.environ:
+        return
+    if cpus is None:
+        cpus = frozenset(range(os.cpu_count() or 1))
+        if hasattr(os, "sched_getaffinity"):
+            cpus = frozenset(os.sched_getaffinity(0))
+    before = quiet.snapshot(cpus, root)
+    time.sleep(0.2)
+    if (quiet.others(before, quiet.snapshot(cpus, root)) or 0.0) > BUSY:
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 
 def find() -> str:

@@ -68,6 +68,7 @@ class LlamaCpp:
                 "system": self.lib.system,
                 "library": os.path.basename(self.lib.path),
                 "description": self.lib.description(self.model),
+                "wait_policy": os.environ.get("OMP_WAIT_POLICY", "default"),
                 "sampling": False,
                 **({"writes": said} if real and (said := self._writes()) else {}),
             },
