@@ -7,6 +7,7 @@ import glob
 import os
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -56,6 +57,25 @@ def _at(source: str) -> dict[str, Any]:
     where: dict[str, Any] = {"pretrained_model_name_or_path": folder or "."}
     where["local_files_only"] = True
     return where if name is None else where | {"gguf_file": name}
+
+
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Let `gguf` parse a file once, not again for config, weights and tokeniser: with a vocabulary
+    of a quarter million words each time takes seconds."""
+    if find_spec("gguf") is None:
+        yield
+        return
+    import gguf
+
+    plain: Any = gguf.GGUFReader
+    read: Any = lru_cache(1)(plain)
+    vars(gguf)["GGUFReader"] = read
+    try:
+        yield
+    finally:
+        vars(gguf)["GGUFReader"] = plain
+        read.cache_clear()
 
 
 @contextlib.contextmanager

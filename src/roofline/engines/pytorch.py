@@ -66,11 +66,12 @@ class Torch:
             self.model, self.config = _build(torch, transformers, config, model, self.dtype)
             _fill(torch, self.model, self.device)
         else:
-            from .pretrained import load, write
+            from .pretrained import load, read_once, write
 
-            self.model = load(torch, transformers, source, self.dtype).to(self.device)
+            with read_once():
+                self.model = load(torch, transformers, source, self.dtype).to(self.device)
+                writes = write(torch, transformers, self.model, source)
             self.config = self.model.config.get_text_config()
-            writes = write(torch, transformers, self.model, source)
         if weights == "int8":
             _narrow(torch, self.model)
         self.cache_class = transformers.StaticCache
