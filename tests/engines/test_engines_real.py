@@ -308,7 +308,7 @@ def test_english_is_told_from_noise() -> None:
     assert not english("Der Himmel über der Stadt war grau und es fing an zu regnen, als er kam")
 
 
-@pytest.mark.parametrize("engine", ["llamacpp", "torch"])
+@pytest.mark.parametrize("engine", ["llamacpp", pytest.param("torch", marks=pytest.mark.slow)])
 def test_gemma_writes_english_under_its_roof(
     engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
