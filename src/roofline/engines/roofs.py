@@ -56,6 +56,7 @@ class RoofProbe:
             probes = self._cpu(precisions, room) if device == "cpu" else self._other(precisions)
             for probe in probes:
                 self._rows[probe.key] = _calibrated(probe)
+            self._drop_emulated()
         except BaseException:
             self._stack.close()
             raise
@@ -102,6 +103,16 @@ class RoofProbe:
         wanted = tuple(wanted)
         return list(gemm.probes(libraries, squares, 0.3, self.refused.append, wanted))
 
+    def _drop_emulated(self) -> None:
+        """Look no more at narrow products that are slower than fp32's: those are emulated, fp32's
+        ceiling stands in for theirs, and one of their windows takes seconds."""
+        wide = _best(self._rows.get("compute.fp32", ()))
+        for name in ("bf16", "fp16"):
+            rows = self._rows.get(f"compute.{name}")
+            if self.device == "cpu" and rows and _best(rows) < wide:
+                self.emulated.add(name)
+                del self._rows[f"compute.{name}"]
+
     def look(self) -> Roof:
         """A few windows of each ceiling now: bests, and the spread between the windows."""
         best: dict[str, float] = {}
@@ -128,6 +139,7 @@ class RoofProbe:
         if self.device == "cpu":
             # Where a narrow product is emulated, widening it first is the faster way.
             wide = compute.get("fp32", 0.0)
+            compute |= dict.fromkeys(self.emulated, wide)
             for name in ("bf16", "fp16"):
                 if name in compute and compute[name] < wide:
                     self.emulated.add(name)
@@ -173,6 +185,10 @@ def int8_over_fp32(features: frozenset[str]) -> int:
     if "amx_int8" in features:
         return 32
     return 4 if features & {"avx512_vnni", "avx_vnni", "asimddp"} else 2
+
+
+def _best(rows: Sequence[Series]) -> float:
+    return max((rate for series in rows for rate in series.rates), default=0.0)
 
 
 def _cpus(limited: limits.Limits) -> frozenset[int]:
