@@ -235,7 +235,7 @@ def test_a_served_page_says_what_python_answers(browser):
         for model, id, machine, devices, batch in cases:
             page.evaluate(f"location.hash = '#m={id}&on={machine}&tp={devices}&b={batch}'")
             page.wait_for_timeout(150)
-            said = page.inner_text(".panel")
+            said = page.inner_text(".panel").replace("\xa0", " ")
             e = explain(model, machine, Step.decode(batch, 2048), parallel=Parallel(tp=devices))
             (label, because), *rest = answer.lines(e, Words("en"))
             assert label in said

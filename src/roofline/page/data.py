@@ -189,7 +189,7 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
         units = {"bandwidth": c.bandwidth, "compute": c.compute}
         return {u: {k: figure(v) for k, v in of.items()} for u, of in units.items() if of}
 
-    data = {
+    data: dict[str, Any] = {
         "id": machine.id,
         "name": machine.name,
         "aliases": list(machine.aliases),
