@@ -1,6 +1,7 @@
-"""Other predictors on the same rows: ``python benchmarks/peers.py FOLDER``.
+"""Other predictors on the same rows: ``python benchmarks/peers.py FOLDER [SUITE]``.
 
-FOLDER is the one that ``roofline validate`` takes, with ``llm_inference_bench`` and ``llamacpp``.
+SUITE is how the names of the suites to compare begin, by default all. FOLDER is the one that
+``roofline validate`` takes, with ``llm_inference_bench`` and ``llamacpp``.
 Peers come from PyPI; without one its column is left out:
 
     pip install llm-analysis==0.2.2 genz-llm==0.0.16 aiconfigurator-core==0.12.0
@@ -117,7 +118,9 @@ def llm_analysis(compute: float, memory: float) -> Peer:
         one = analysis(row["model"], row["machine"], tp, kinds[row["precision"]])
         found = one.inference(batch, seq_len=prompt, num_tokens_to_generate=output)
         decode = float(found["total_decode_latency"])
-        return decode if "test" in row else float(found["prefill_latency"]) + decode
+        if "test" in row:  # seconds a token
+            return decode / output
+        return float(found["prefill_latency"]) + decode
 
     return predict
 
@@ -163,7 +166,9 @@ def genz(efficiency: float) -> Peer:
             middle = decode_moddeling(
                 input_tokens=prompt, output_tokens=output // 2, Bb=1, **common
             )["Latency"]
-            first = prefill_moddeling(input_tokens=prompt, **common)["Latency"] if prompt > 1 else 0
+            if prompt == 1:  # seconds a token
+                return float(middle) * 1e-3
+            first = prefill_moddeling(input_tokens=prompt, **common)["Latency"]
         return float(first + output * middle) * 1e-3
 
     def predict(row: Row) -> float:
@@ -295,17 +300,20 @@ def named(package: str) -> str | None:
         return None
 
 
-def main(folder: str) -> None:
-    """All suites."""
+def main(folder: str, start: str = "") -> None:
+    """The suites whose names begin so."""
     analysis, operators, static = map(named, ("llm-analysis", "genz-llm", "aiconfigurator-core"))
     with tempfile.TemporaryDirectory() as configs:
-        dense = ("fixed batch vLLM nvidia", "fixed batch TensorRT-LLM nvidia")
-        suites = [s for s in fixed.fixed(folder) if s.name in dense]
+        names = ("fixed batch vLLM nvidia", "fixed batch TensorRT-LLM nvidia")
+        suites = fixed.fixed(folder) if any(n.startswith(start) for n in names) else []
+        suites = [s for s in suites if s.name in names]
         suites += [s for s in llamacpp.llamacpp(folder) if "Vulkan" not in s.name]
+        suites = [s for s in suites if s.name.startswith(start)]
         for suite in suites:
             rows = suite.scored & np.array(
                 [
                     "num_local_experts" not in config(r["model"])
+                    and "intermediate_size" in config(r["model"])  # three matrices, as all know
                     and (r["precision"] == "fp16" or "test" in r)
                     for r in suite.rows
                 ]
@@ -340,4 +348,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])
