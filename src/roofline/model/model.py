@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..record import field, record, replace
@@ -26,8 +25,6 @@ class Scheme(Protocol):
 
     def compute(self, path: str) -> str:
         """The precision of the products with it."""
-
-    def __hash__(self) -> int: ...
 
 
 @record
@@ -276,24 +273,18 @@ class Model:
         return total + self.tables * table + vectors * activation.size
 
 
-def _alike(layer: Layer, scheme: Scheme) -> Iterable[tuple[str, int]]:
+def _alike(layer: Layer, scheme: Scheme) -> Iterator[tuple[str, int]]:
     """A path prefix and how many layers share its formats."""
     if isinstance(scheme, Uniform):
-        return ((f"{layer.prefix}.{layer.indices[0]}.", len(layer.indices)),)
-    paths = tuple(m.path for part in layer.parts for m in part.linears())
-    return _alike_in(scheme, layer.prefix, layer.indices, paths)
-
-
-@lru_cache(1024)
-def _alike_in(
-    scheme: Scheme, start: str, indices: tuple[int, ...], paths: tuple[str, ...]
-) -> tuple[tuple[str, int], ...]:
+        yield f"{layer.prefix}.{layer.indices[0]}.", len(layer.indices)
+        return
+    paths = [m.path for part in layer.parts for m in part.linears()]
     found: dict[tuple[Any, ...], list[Any]] = {}
-    for i in indices:
-        prefix = f"{start}.{i}."
+    for i in layer.indices:
+        prefix = f"{layer.prefix}.{i}."
         key = tuple((scheme.weight(prefix + p), scheme.compute(prefix + p)) for p in paths)
         found.setdefault(key, [prefix, 0])[1] += 1
-    return tuple((prefix, count) for prefix, count in found.values())
+    yield from ((prefix, count) for prefix, count in found.values())
 
 
 def together(operators: list[Operator]) -> tuple[Operator, ...]:
