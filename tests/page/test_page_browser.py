@@ -238,7 +238,7 @@ def test_every_control_by_mouse(visit):
         assert page.locator("circle.here").count() == 1
         page.click(".levers button >> nth=0")
         page.click("text=The picture as a table")
-        assert page.locator(".twin tbody tr").count() > 10
+        page.locator(".twin tbody tr").nth(10).wait_for(state="attached")
 
 
 def test_the_textbook_story_and_its_break(visit):

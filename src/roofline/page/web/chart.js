@@ -62,7 +62,7 @@ export function makeChart() {
     let d = "";
     pointStops = [];
     for (const p of view.points) {
-      const [x, y] = [X(p.x), Y(p.each)];
+      const [x, y] = [X(p.x), Y(p.y)];
       pointStops.push({ kind: "point", x, y, text: () => sayPoint(p, t) });
       if (x < area.x0 || x > area.x1 || y < area.y0 || y > area.y1) continue;
       d += `M${x.toFixed(1)} ${y.toFixed(1)}h0`;

@@ -32,6 +32,8 @@ export function find(entries, name) {
 
 // The same of a model, which a file may call by its own file: Qwen3-8B-Q4_K_M.gguf.
 export function findModel(models, said) {
+  const same = models.find((model) => model.id === said);
+  if (same) return same;
   const file = said.toLowerCase().endsWith(".gguf");
   const whole = file ? null : find(models, said);
   if (whole) return whole;

@@ -36,11 +36,11 @@ function isBent(c) {
   return c.table.quantities.some((q, i) => counted.has(i) && (q.window || (q.stride ?? 1) > 1));
 }
 
-// A point with its place: FLOP/byte, FLOP/s (of all devices, and of each, which is where it is
-// drawn), and its share of the case's roof; or null.
+// A point with its place: FLOP/byte, FLOP/s (of one of its devices, where there are several), and
+// its share of the case's roof; or null. The case is of as many devices as the point.
 export function putUnder(point, c) {
   const bent = isBent(c);
-  const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, overlapped_s: 0 };
+  const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, communication_s: 0, overlapped_s: 0 };
   let steps = 0;
   let longest = point.parts[0];
   for (const part of point.parts) {
@@ -54,17 +54,15 @@ export function putUnder(point, c) {
   const bytes = work.weights + work.kv + work.state;
   const [x, y] = [work.flops / bytes, work.flops / point.seconds];
   if (!positive(x) || !positive(y)) return null;
-  const { devices } = point;
   return {
     ...point,
     x,
     y,
-    each: y / devices,
     ...shapeOf(longest),
     steps,
     step_s: point.seconds / steps,
-    share: work.overlapped_s / devices / point.seconds,
-    bound_s: work.overlapped_s / devices,
+    share: work.overlapped_s / point.seconds,
+    bound_s: work.overlapped_s,
     exact: point.basis === "steps",
     binding: bindingOf(work),
     kernels: 2 * c.rows.reduce((n, row) => n + (row.flops.length ? row.op.count : 0), 0),
@@ -84,7 +82,8 @@ function shapeOf(part) {
 }
 
 // The ceiling that binds.
-function bindingOf({ compute_s, memory_s, weights, kv, state }) {
+function bindingOf({ compute_s, memory_s, communication_s, weights, kv, state }) {
+  if (communication_s > Math.max(memory_s, compute_s)) return "communication";
   if (memory_s < compute_s) return "compute";
   const parts = [["memory:weights", weights], ["memory:kv", kv], ["memory:state", state]];
   return parts.reduce((most, part) => (part[1] > most[1] ? part : most))[0];

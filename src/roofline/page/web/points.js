@@ -43,6 +43,8 @@ export function readPoint(value) {
     point[name] = number;
   }
   point.devices ??= 1;
+  // Whether its layers were divided over its devices, and nothing else was.
+  point.tensor = ["pp", "ep", "dp"].every((name) => (value.layout?.[name] ?? 1) === 1);
   point.roof = readRoof(value.roof);
   const device = value.settings?.device;
   point.device = typeof device === "string" ? device.split(":")[0] : "cpu";

@@ -79,6 +79,9 @@ export function makeResolver(data) {
     if (whole?.id !== shown.id) return null;
     const model = once("layers", `${shown.id} ${point.layers}`, () => firstLayers(shown, point.layers));
     if (!model) return null;
+    const { devices } = point;
+    // Which exchanges the layers left out would have made is not in the tables.
+    if (devices > 1 && (model !== shown || !point.tensor)) return null;
     const own = point.roof && state.ceilings !== "datasheet";
     const named = point.machine;
     const found = named === undefined ? on : once("machine", named, () => find(data.machines, named));
@@ -87,6 +90,7 @@ export function makeResolver(data) {
       kv: point.kv === undefined ? state.kv : findFormat(data, point.kv),
       compute: point.compute === undefined ? state.compute : findPrecision(data, point.compute),
       ceilings: own ? "" : state.ceilings,
+      devices,
     };
     if (Object.values(options).includes(null)) return null;
     return { model, machine: own ? ownMachine(point) : (found ?? on), options, known: Boolean(own || found) };

@@ -144,9 +144,9 @@ export function domainOf(list, dots, points) {
       x[0] = Math.min(x[0], p.x / 1.2);
       x[1] = Math.max(x[1], p.x * 1.2);
     }
-    if (p.each > y[0] / 1e4 && p.each < y[1] * 100) {
-      y[0] = Math.min(y[0], p.each / 1.3);
-      y[1] = Math.max(y[1], p.each * 1.3);
+    if (p.y > y[0] / 1e4 && p.y < y[1] * 100) {
+      y[0] = Math.min(y[0], p.y / 1.3);
+      y[1] = Math.max(y[1], p.y * 1.3);
     }
   }
   return { x: [down(x[0]), up(x[1])], y: [down(y[0]), up(y[1])] };
