@@ -43,7 +43,11 @@ def test_numpy_product_is_right(precision, layout):
 
 
 def test_both_layouts_of_the_weights_take_part():
-    (probe,) = gemm.probes([gemm.NumpyLibrary()], (64,), 1.0, [].append, only=("fp32",))
+    class Both(gemm.NumpyLibrary):
+        def layouts(self, precision):
+            return ("k×n", "n×k")
+
+    (probe,) = gemm.probes([Both()], (64,), 1.0, [].append, only=("fp32",))
     assert [c.label for c in probe.candidates] == [
         "NumPy, 64×64×64",
         "NumPy, 64×64×64, weights n×k",
@@ -96,6 +100,13 @@ def test_a_shape_without_room_does_not_lose_the_others():
     found, heard = labels(Small(), [(256, 64, 64), (512, 64, 64), (1024, 64, 64)], 1.0)
     assert found == ["NumPy, 256×64×64"]
     assert heard == ["fp32 512×64×64: out of memory"]
+
+
+def test_an_emulated_product_is_tried_in_one_small_shape():
+    found = gemm.candidates(
+        gemm.NumpyLibrary(), "fp32", [(512, 512, 512)], 1.0, [].append, floor=1e18
+    )
+    assert [c.label for c in found] == ["NumPy, 256×256×256"]
 
 
 def test_a_precision_without_a_product_is_named():

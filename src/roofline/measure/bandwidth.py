@@ -198,7 +198,7 @@ def probes(
 ) -> Iterator[Probe]:
     """All bandwidth probes, slowest level first so that the ceiling most asked for is surest.
 
-    ``places`` are the arenas to try for main memory; caches are measured in the first.
+    ``places`` are the arenas to try copy and triad in; reads are measured in the first.
     """
     everyone = limits.threads
     arena = places[0]
@@ -212,7 +212,7 @@ def probes(
 
     yield Probe(
         "bandwidth.memory",
-        tuple(a.read(r, each, n, note(n)) for n in counts for a in places for r in reads),
+        tuple(arena.read(r, each, n, note(n)) for n in counts for r in reads),
         window=0.03,
     )
     for kind in ("copy", "triad"):

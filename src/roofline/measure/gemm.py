@@ -28,6 +28,8 @@ TOLERANCE = {
     "fp8": 0.2,
 }
 SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1, "fp8": 1}
+_NARROW = ("bf16", "fp16", "int8", "fp8")
+_EMULATED = 0.25  # of fp32's speed: a unit of its own is never as slow
 Shape = tuple[int, int, int]
 Layout = Literal["k×n", "n×k"]  # how the second matrix lies in memory; layers keep weights n×k
 SMALL: Shape = (256, 256, 256)
@@ -77,8 +79,8 @@ class NumpyLibrary:
     precisions: tuple[str, ...] = ("fp32", "fp64")
 
     def layouts(self, precision: str) -> tuple[Layout, ...]:
-        """Both, whatever the precision."""
-        return ("k×n", "n×k")
+        """One: BLAS packs the matrix either way."""
+        return ("k×n",)
 
     def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> Product:
         """Prepare ``np.matmul`` of random matrices."""
@@ -135,12 +137,14 @@ def candidates(
     refuse: Callable[[str], None],
     *,
     layout: Layout = "k×n",
+    floor: float = 0.0,
 ) -> Iterator[Candidate]:
     """The shapes, smallest first, of which one product takes at most ``longest`` seconds.
 
     A small product is timed and checked first, and each shape tells whether the
     next is affordable: an emulated precision may be a thousand times slower than
     a native one, and on a GPU a small product says little about a large one.
+    Below ``floor`` FLOP/s the small one stands alone: it is emulated.
     Where none is affordable the small one stands. ``refuse`` hears of a shape
     that could not be made (no memory).
     """
@@ -148,6 +152,9 @@ def candidates(
     product = library.product(precision, shape, layout)
     check(library.name, precision, product)
     rate = _rate(library, product, shape, 3)
+    if rate < floor:
+        yield _candidate(library, product, shape, layout)
+        return
     found = 0
     for wanted in sorted(shapes, key=flops):
         if flops(wanted) / rate > longest:
@@ -202,19 +209,26 @@ def probes(
     """
     offered = dict.fromkeys(p for library in libraries for p in library.precisions)
     shapes = [(s, s, s) for s in sides] + [
-        (s, 4 * s, s) for s in sides[: 2 if len(sides) > 2 else 0]
+        (s, 4 * s, s) for s in sides[: 2 if len(sides) > 4 else 0]
     ]
+    full = 0.0  # FLOP/s of the small fp32 product
     for precision in [p for p in offered if only is None or p in only]:
         found: list[Candidate] = []
+        floor = full * _EMULATED if precision in _NARROW else 0.0
         for library in libraries:
             if precision not in library.precisions:
                 continue
             for layout in library.layouts(precision):
                 try:
-                    found += candidates(library, precision, shapes, longest, refuse, layout=layout)
+                    found += candidates(
+                        library, precision, shapes, longest, refuse, layout=layout, floor=floor
+                    )
                 except (Refused, RooflineError) as error:
                     refuse(f"{precision}: {error}")
                     break
+        if precision == "fp32" and found:
+            product = next(x for x in libraries if "fp32" in x.precisions)
+            full = _rate(product, product.product("fp32", SMALL), SMALL, 3)
         if found:
             yield Probe(f"compute.{precision}", tuple(found), window=min(0.05, longest))
 

@@ -22,7 +22,7 @@ from .topology import Topology
 from .torch_device import TorchDevice, TorchLibrary, import_torch
 
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
-SQUARES = {"quick": (1024, 1536), "standard": (768, 1024, 1536, 2048, 3072)}
+SQUARES = {"quick": (1024, 1536), "standard": (1024, 1536, 2048, 3072)}
 SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
 ROWS = {"standard": (1, 8, 64, 256), "thorough": (1, 2, 4, 8, 16, 32, 64, 128, 256)}
 WEIGHTS = (4096, 4096)

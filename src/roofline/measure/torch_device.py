@@ -221,11 +221,8 @@ class TorchLibrary:
             "bf16": torch.bfloat16,
             "fp16": torch.float16,
         }[precision]
-        a = (torch.rand(m, k, device=self.device.key) - 0.5).to(dtype)
-        if layout == "n×k":
-            b = (torch.rand(n, k, device=self.device.key) - 0.5).to(dtype).t()
-        else:
-            b = (torch.rand(k, n, device=self.device.key) - 0.5).to(dtype)
+        a = self._filled(m, k, dtype)
+        b = self._filled(n, k, dtype).t() if layout == "n×k" else self._filled(k, n, dtype)
         out = torch.empty(m, n, dtype=dtype, device=self.device.key)
 
         def call() -> None:
@@ -243,6 +240,11 @@ class TorchLibrary:
         chosen = tensor_float if precision == "tf32" else call
         chosen()
         return Product(chosen, lambda: self._corner(out, a, b))
+
+    def _filled(self, rows: int, columns: int, dtype: Any) -> Any:
+        # Random rows, again and again: drawing every number would take longer than measuring.
+        block = (self.torch.rand(min(rows, 64), columns, device=self.device.key) - 0.5).to(dtype)
+        return block.repeat(-(-rows // len(block)), 1)[:rows].contiguous()
 
     def _int8(self, precision: str, shape: Shape) -> Product:
         # torch has no public int8 product yet; this one is what its own quantisation calls.
