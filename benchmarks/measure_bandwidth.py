@@ -268,7 +268,7 @@ def main() -> None:
         cases = [("memory", kind, each) for kind in ("read", "copy", "triad")]
         cases += [(key, "read", size) for key, size in sizes.items()]
         for level, kind, size in cases:
-            some = len(places) if level == "memory" else 1
+            some = len(places) if level == "memory" and kind != "read" else 1
             contenders = {
                 "roofline": ours(native, places[:some], kind, size, members),
                 "C": c_ways(library, buffers[:some], kind, size, members),
