@@ -103,10 +103,18 @@ def test_a_shape_without_room_does_not_lose_the_others():
 
 
 def test_an_emulated_product_is_tried_in_one_small_shape():
-    found = gemm.candidates(
-        gemm.NumpyLibrary(), "fp32", [(512, 512, 512)], 1.0, [].append, floor=1e18
-    )
-    assert [c.label for c in found] == ["NumPy, 256×256×256"]
+    def found(library):
+        made = gemm.candidates(library, "fp32", [(512, 512, 512)], 9.0, [].append, floor=1e18)
+        return [c.label for c in made]
+
+    class Launched(gemm.NumpyLibrary):
+        """Small products take what a launch takes: that says nothing about large ones."""
+
+        def timed(self, call, calls):
+            return Window(calls, 5e-5 * calls)
+
+    assert found(Slow()) == ["Slow, 256×256×256"]
+    assert found(Launched()) == ["NumPy, 512×512×512"]
 
 
 def test_a_precision_without_a_product_is_named():

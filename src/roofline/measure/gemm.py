@@ -30,6 +30,7 @@ TOLERANCE = {
 SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1, "fp8": 1}
 _NARROW = ("bf16", "fp16", "int8", "fp8")
 _EMULATED = 0.25  # of fp32's speed: a unit of its own is never as slow
+_LAUNCHING = 1e-3  # seconds: no launch of a kernel takes as long
 Shape = tuple[int, int, int]
 Layout = Literal["k×n", "n×k"]  # how the second matrix lies in memory; layers keep weights n×k
 SMALL: Shape = (256, 256, 256)
@@ -144,17 +145,16 @@ def candidates(
     A small product is timed and checked first, and each shape tells whether the
     next is affordable: an emulated precision may be a thousand times slower than
     a native one, and on a GPU a small product says little about a large one.
-    Below ``floor`` FLOP/s the small one stands alone: it is emulated.
+    Below ``floor`` FLOP/s the small one stands alone, if it takes longer than
+    launching anything could: it is emulated.
     Where none is affordable the small one stands. ``refuse`` hears of a shape
     that could not be made (no memory).
     """
-    shape = SMALL
-    product = library.product(precision, shape, layout)
-    check(library.name, precision, product)
-    rate = _rate(library, product, shape, 3)
-    if rate < floor:
-        yield _candidate(library, product, shape, layout)
-        return
+    small = library.product(precision, SMALL, layout)
+    check(library.name, precision, small)
+    rate = _rate(library, small, SMALL, 3)
+    if rate < floor and flops(SMALL) / rate > _LAUNCHING:
+        shapes = []
     found = 0
     for wanted in sorted(shapes, key=flops):
         if flops(wanted) / rate > longest:
@@ -168,7 +168,7 @@ def candidates(
         found += 1
         yield _candidate(library, product, wanted, layout)
     if not found:
-        yield _candidate(library, library.product(precision, shape, layout), shape, layout)
+        yield _candidate(library, small, SMALL, layout)
 
 
 def flops(shape: Shape) -> float:
@@ -185,6 +185,17 @@ def _rate(library: Library, product: Product, shape: Shape, tries: int) -> float
     library.timed(product.call, 1)
     seconds = min(library.timed(product.call, 1).seconds for _ in range(tries))
     return flops(shape) / max(seconds, 1e-9)
+
+
+def _small_rate(libraries: list[Library], precision: str) -> float:
+    """FLOP/s of the small product in the first library that has it, 0 in none."""
+    for library in libraries:
+        if precision in library.precisions:
+            try:
+                return _rate(library, library.product(precision, SMALL), SMALL, 3)
+            except Refused:
+                continue
+    return 0.0
 
 
 def _candidate(library: Library, product: Product, shape: Shape, layout: Layout) -> Candidate:
@@ -227,8 +238,7 @@ def probes(
                     refuse(f"{precision}: {error}")
                     break
         if precision == "fp32" and found:
-            product = next(x for x in libraries if "fp32" in x.precisions)
-            full = _rate(product, product.product("fp32", SMALL), SMALL, 3)
+            full = _small_rate(libraries, "fp32")
         if found:
             yield Probe(f"compute.{precision}", tuple(found), window=min(0.05, longest))
 
