@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from roofline.engines import drive
 from roofline.engines.base import Job
@@ -27,27 +24,8 @@ from roofline.files.demo import demo
 from roofline.place.placed import place
 from roofline.place.resolve import Resolver
 
-SERVER = os.path.join(os.path.dirname(__file__), "..", "tests", "engines", "real_server.py")
-
-
-@contextmanager
-def serving(path: str, slots: int, context: int, threads: int) -> Iterator[str]:
-    """The address of a server over a file, ended afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, SERVER, path, str(slots), str(context), str(threads)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdin and process.stdout
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.stdout.close()
-        process.kill()
-        process.wait()
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
+from engines.real_server import serving
 
 
 def said(url: str) -> tuple[float, float]:

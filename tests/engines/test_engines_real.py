@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engines.real_server import serving
 from roofline.cli import main
 from roofline.engines.base import Job
 from roofline.errors import InputError, RooflineError, UnsupportedError
@@ -346,36 +346,20 @@ def test_gemma_writes_english_under_its_roof(
 SERVED = dict(TINY, hidden_size=512)
 
 
-@contextmanager
-def serving(folder: Path, slots: int) -> Iterator[str]:
-    """The address of llama.cpp's own server over a small random model."""
+def tiny(folder: Path) -> str:
+    """A small random model's file."""
     pytest.importorskip("xllamacpp")
     pytest.importorskip("gguf")
     from roofline.engines.random_gguf import write
 
     path = str(folder / "tiny.gguf")
     write(path, SERVED, "q8_0", vocabulary=True)
-    script = os.path.join(os.path.dirname(__file__), "real_server.py")
-    process = subprocess.Popen(
-        [sys.executable, script, path, str(slots), "512"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdin and process.stdout
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.stdout.close()
-        process.kill()
-        process.wait()
+    return path
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    with serving(tmp_path, 4) as url:
+    with serving(tiny(tmp_path), 4, 512) as url:
         yield url
 
 
@@ -385,7 +369,7 @@ def test_a_real_server_climbs_at_one_to_sixteen_requests(
     """From the verb to the words, with the roof of this machine in the same minutes."""
     path = str(tmp_path / "points.jsonl")
     (folder / "config.json").write_text(json.dumps(SERVED))
-    with serving(tmp_path, 16) as url:
+    with serving(tiny(tmp_path), 16, 512) as url:
         line = f"bench {folder} --url {url} --weights q8_0 --kv fp16 --on here --batch 1:16 "
         line += f"--context 24 --output-tokens 48 --seconds 50ms --points {path} --lang en"
         assert main(line.split()) == 0

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable
 
 from ...errors import InputError, MissingExtra, RooflineError
+from ...machine.here import cache_folder
 
 NAME, VERSION = "aiconfigurator-core", "0.12.0"
 SHA256 = "aadc4aad0a00bf8a61c477c62bef43de479849c3aa0b1c3078068e08309eccc4"
@@ -33,23 +34,9 @@ FORM = 1
 Tell = Callable[[str], None]
 
 
-def home() -> str:
-    """Where roofline keeps what it can fetch again: ``$ROOFLINE_CACHE``, else the system's."""
-    chosen = os.environ.get("ROOFLINE_CACHE")
-    if chosen:
-        return os.path.expanduser(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~\\AppData\\Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return os.path.join(os.path.expanduser(base), "roofline")
-
-
 def folder() -> str:
     """Where the tables are, or will be."""
-    return os.path.join(home(), "validation", f"{NAME}-{VERSION}-{FORM}")
+    return os.path.join(cache_folder(), "validation", f"{NAME}-{VERSION}-{FORM}")
 
 
 def fetch(tell: Tell = lambda what: None, *, wheel: str | None = None) -> str:
