@@ -19,6 +19,10 @@ _SCALAR = 3.0
 # While measuring, triad multiplies by zero: the same instructions and bytes, and the
 # known pattern survives, so that the sum of the next read also proves the writes.
 _ZERO = 0.0
+_PARTS = 4  # of the memory working set: one window reads one, the next the next
+_SHORT = 0.005  # seconds of a window
+_TURNS = 4
+_MEMORY_TURNS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +89,30 @@ class Arena:
             ) from None
         crew.run(lambda i: self.buffers[i].fill(_BYTE))
 
-    def read(self, kernel: Read, size: int, members: int, note: str = "") -> Candidate:
-        """Read ``size`` bytes per thread, on ``members`` threads."""
-        stride, blocks, moved = kernel.span(min(size, self.each))
+    def read(
+        self, kernel: Read, size: int, members: int, note: str = "", parts: int = 1
+    ) -> Candidate:
+        """Read ``size`` bytes per thread, on ``members`` threads, one of ``parts`` in each call."""
+        part = min(size, self.each) // parts // 4096 * 4096
+        stride, blocks, moved = kernel.span(part)
         want = moved // 8 * _WORD
+        taken = 0
 
         def run(calls: int) -> Window:
+            nonlocal taken
             sums = [0] * members
+            first = taken
 
             def task(i: int) -> None:
-                sums[i] = kernel.call(self.buffers[i].address, stride, blocks, calls)
+                base = self.buffers[i].address
+                if parts == 1:
+                    sums[i] = kernel.call(base, stride, blocks, calls)
+                    return
+                for call in range(first, first + calls):
+                    sums[i] += kernel.call(base + call % parts * part, stride, blocks, 1)
 
             window = self.crew.run(task, calls, members)
+            taken += calls
             if any(got & _MASK != want * calls & _MASK for got in sums):
                 raise RooflineError(f"the read kernel ({kernel.label}) returned a wrong sum")
             return window
@@ -104,26 +120,31 @@ class Arena:
         return Candidate(kernel.label + note + self.note, float(moved * members), run)
 
     def move(self, kernel: Move, members: int) -> Candidate:
-        """Copy (2 arrays) or triad (3 arrays) through the whole buffer of each thread."""
+        """Copy (2 arrays) or triad (3 arrays), one part of each thread's buffer in each call."""
         arrays = 2 if kernel.kind == "copy" else 3
         # Arrays at the same offset in a page would make loads wait for stores.
         skew = 17 * 64
         room = self.each // arrays // 4096 * 4096
-        blocks, moved = kernel.span(room - arrays * skew)
+        part = (room - arrays * skew) // _PARTS // 4096 * 4096
+        blocks, moved = kernel.span(part)
+        taken = 0
 
-        def task(i: int, calls: int) -> None:
-            base = self.buffers[i].address
-            kernel.call(
-                base,
-                base + room + skew,
-                base + 2 * (room + skew) if arrays == 3 else base,
-                blocks,
-                calls,
-                _ZERO,
-            )
+        def task(i: int, first: int, calls: int) -> None:
+            for call in range(first, first + calls):
+                base = self.buffers[i].address + call % _PARTS * part
+                kernel.call(
+                    base,
+                    base + room + skew,
+                    base + 2 * (room + skew) if arrays == 3 else base,
+                    blocks,
+                    1,
+                    _ZERO,
+                )
 
         def run(calls: int) -> Window:
-            return self.crew.run(lambda i: task(i, calls), calls, members)
+            nonlocal taken
+            first, taken = taken, taken + calls
+            return self.crew.run(lambda i: task(i, first, calls), calls, members)
 
         return Candidate(kernel.label + self.note, float(moved * arrays * members), run)
 
@@ -212,20 +233,23 @@ def probes(
 
     yield Probe(
         "bandwidth.memory",
-        tuple(arena.read(r, each, n, note(n)) for n in counts for r in reads),
-        window=0.03,
+        tuple(arena.read(r, each, n, note(n), _PARTS) for n in counts for r in reads),
+        window=_SHORT,
+        turns=_MEMORY_TURNS,
     )
     for kind in ("copy", "triad"):
         yield Probe(
             f"bandwidth.memory.{kind}",
             tuple(a.move(m, everyone) for a in places for m in native.moves if m.kind == kind),
-            window=0.03,
+            window=_SHORT,
+            turns=_MEMORY_TURNS,
         )
     if everyone > 1:
         yield Probe(
             "bandwidth.memory.core",
-            tuple(arena.read(r, each, 1) for r in reads),
-            window=0.03,
+            tuple(arena.read(r, each, 1, parts=_PARTS) for r in reads),
+            window=_SHORT,
+            turns=_TURNS,
         )
     for level in levels(topology, limits):
         sizes = [s for s in level.sizes if s <= each]
@@ -237,5 +261,6 @@ def probes(
                     for s in sizes
                     for r in reads
                 ),
-                window=0.01 if quick else 0.02,
+                window=_SHORT,
+                turns=_TURNS,
             )

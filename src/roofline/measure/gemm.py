@@ -8,7 +8,7 @@ Every product is checked once against fp64 on a corner of the result.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -41,8 +41,10 @@ class Library(Protocol):
 
     ``product(precision, (m, k, n), layout)`` returns a call without arguments
     that computes one (m, k) × (k, n) product and the corner of its result that
-    ``check`` compares, or raises ``Refused``. ``layouts(precision)`` are those
-    worth trying: the same library may be four times as fast in one of them.
+    ``check`` compares, or raises ``Refused``; it has run once. With ``weights``,
+    made by the method of that name, each call takes the next of them in turn.
+    ``layouts(precision)`` are those worth trying: the same library may be four
+    times as fast in one of them.
     """
 
     name: str
@@ -52,7 +54,17 @@ class Library(Protocol):
         """The layouts of the second matrix to try, that of a layer's weights last."""
         ...
 
-    def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> "Product":
+    def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
+        """One random second matrix, (k, n)."""
+        ...
+
+    def product(
+        self,
+        precision: str,
+        shape: Shape,
+        layout: Layout = "k×n",
+        weights: Sequence[Any] | None = None,
+    ) -> "Product":
         """Prepare one product."""
         ...
 
@@ -65,9 +77,27 @@ class Refused(Exception):
     """This library has no product of that precision here; the message is its reason."""
 
 
+class Turn:
+    """Matrices taken one after the other, again and again; ``last`` is the one taken last."""
+
+    def __init__(self, matrices: Sequence[Any]) -> None:
+        """Begin with the first."""
+        self._matrices, self._taken = matrices, -1
+
+    def next(self) -> Any:
+        """The next one."""
+        self._taken = (self._taken + 1) % len(self._matrices)
+        return self.last
+
+    @property
+    def last(self) -> Any:
+        """The one that ``next`` gave last."""
+        return self._matrices[self._taken]
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One product, ready to run. ``corner()`` is (got, expected): two fp64 arrays."""
+    """One product, ready to run. ``corner()`` of the last is (got, expected): two fp64 arrays."""
 
     call: Callable[[], object]
     corner: Callable[[], tuple[Any, Any]]
@@ -83,24 +113,43 @@ class NumpyLibrary:
         """One: BLAS packs the matrix either way."""
         return ("k×n",)
 
-    def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> Product:
+    def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
+        """Random numbers; in layout n×k a view of them, transposed."""
+        k, n = shape
+        return self._filled(n, k, precision).T if layout == "n×k" else self._filled(k, n, precision)
+
+    def product(
+        self,
+        precision: str,
+        shape: Shape,
+        layout: Layout = "k×n",
+        weights: Sequence[Any] | None = None,
+    ) -> Product:
         """Prepare ``np.matmul`` of random matrices."""
         import numpy as np
 
         m, k, n = shape
-        rng = np.random.default_rng(0)
-        dtype = {"fp32": np.float32, "fp64": np.float64}[precision]
-        a = (rng.random((m, k)) - 0.5).astype(dtype)
-        b = (rng.random((k, n)) - 0.5).astype(dtype)
-        if layout == "n×k":
-            b = np.ascontiguousarray(b.T).T
-        out = np.empty((m, n), dtype)
+        turn = Turn(weights or [self.weights(precision, (k, n), layout)])
+        a = self._filled(m, k, precision)
+        out = np.empty((m, n), a.dtype)
+
+        def call() -> None:
+            np.matmul(a, turn.next(), out=out)
 
         def corner() -> tuple[Any, Any]:
-            exact = a[:4].astype(np.float64) @ b[:, :4].astype(np.float64)
+            exact = a[:4].astype(np.float64) @ turn.last[:, :4].astype(np.float64)
             return out[:4, :4].astype(np.float64), exact
 
-        return Product(lambda: np.matmul(a, b, out=out), corner)
+        call()
+        return Product(call, corner)
+
+    def _filled(self, rows: int, columns: int, precision: str) -> Any:
+        # Random rows, again and again: drawing every number would take longer than measuring.
+        import numpy as np
+
+        dtype = {"fp32": np.float32, "fp64": np.float64}[precision]
+        some = (np.random.default_rng(0).random((min(rows, 64), columns)) - 0.5).astype(dtype)
+        return np.resize(some, (rows, columns))
 
     def timed(self, call: Callable[[], object], calls: int) -> Window:
         """Wall time of ``calls`` products."""
@@ -119,7 +168,6 @@ def check(library: str, precision: str, product: Product) -> None:
     """Compare a corner of one product with fp64. Raises RooflineError when it is wrong."""
     import numpy as np
 
-    product.call()
     got, exact = product.corner()
     scale = float(np.abs(exact).max()) or 1.0
     error = float(np.abs(got - exact).max()) / scale
@@ -152,7 +200,7 @@ def candidates(
     """
     small = library.product(precision, SMALL, layout)
     check(library.name, precision, small)
-    rate = _rate(library, small, SMALL, 3)
+    rate = _rate(library, small, SMALL, tries=3)
     if rate < floor and flops(SMALL) / rate > _LAUNCHING:
         shapes = []
     found = 0
@@ -164,7 +212,7 @@ def candidates(
         except Refused as reason:
             refuse(f"{precision} {named(wanted)}: {reason}")
             break
-        rate = max(rate, _rate(library, product, wanted, 1))
+        rate = max(rate, _rate(library, product, wanted, tries=1))
         found += 1
         yield _candidate(library, product, wanted, layout)
     if not found:
@@ -182,7 +230,6 @@ def named(shape: Shape) -> str:
 
 
 def _rate(library: Library, product: Product, shape: Shape, tries: int) -> float:
-    library.timed(product.call, 1)
     seconds = min(library.timed(product.call, 1).seconds for _ in range(tries))
     return flops(shape) / max(seconds, 1e-9)
 
@@ -192,7 +239,7 @@ def _small_rate(libraries: list[Library], precision: str) -> float:
     for library in libraries:
         if precision in library.precisions:
             try:
-                return _rate(library, library.product(precision, SMALL), SMALL, 3)
+                return _rate(library, library.product(precision, SMALL), SMALL, tries=3)
             except Refused:
                 continue
     return 0.0
@@ -240,7 +287,7 @@ def probes(
         if precision == "fp32" and found:
             full = _small_rate(libraries, "fp32")
         if found:
-            yield Probe(f"compute.{precision}", tuple(found), window=min(0.05, longest))
+            yield Probe(f"compute.{precision}", tuple(found), window=min(0.02, longest))
 
 
 def decode_probes(
@@ -252,38 +299,37 @@ def decode_probes(
     sets: int,
     longest: float,
 ) -> Iterator[Probe]:
-    """Products as in decode: m = ``rows`` tokens against ``sets`` weight matrices in turn,
+    """Products as in decode: m = ``rows`` tokens against one of ``sets`` weight matrices,
 
-    enough of them that every one comes from memory. Once the library needs more
-    than ``longest`` seconds for all of them, larger m are left out.
+    the next in every call, and enough of them that each comes from memory. An m
+    whose one product would take more than ``longest`` seconds at the rate of the
+    one before is left out, and all larger ones.
     """
     k, n = shape
+    layout = library.layouts(precision)[-1]
+    weights = [library.weights(precision, shape, layout) for _ in range(sets)]
+    rate = float("inf")  # FLOP/s of the last m: more rows are hardly slower per FLOP
     for m in sorted(rows):
-        layout = library.layouts(precision)[-1]
-        products = [library.product(precision, (m, k, n), layout) for _ in range(sets)]
+        if flops((m, k, n)) / rate > longest:
+            break
+        product = library.product(precision, (m, k, n), layout, weights)
+        rate = _rate(library, product, (m, k, n), tries=1)
 
-        def all_sets(products: list[Product] = products) -> None:
-            for product in products:
-                product.call()
-
-        def run(calls: int, call: Callable[[], None] = all_sets) -> Window:
-            return library.timed(call, calls)
+        def run(calls: int, product: Product = product) -> Window:
+            return library.timed(product.call, calls)
 
         yield Probe(
             f"gemm.{precision}.m{m}",
             (
                 Candidate(
                     f"{library.name}, {m}×{k}×{n}",
-                    flops((m, k, n)) * sets,
+                    flops((m, k, n)),
                     run,
-                    moved=float(k * n * SIZES[precision] * sets),
+                    moved=float(k * n * SIZES[precision]),
                 ),
             ),
-            window=0.05,
+            window=0.02,
         )
-        run(1)
-        if run(1).seconds > longest / 2:
-            break
 
 
 def instruction_probes(native: Native, crew: Crew) -> Iterator[Probe]:
@@ -293,7 +339,8 @@ def instruction_probes(native: Native, crew: Crew) -> Iterator[Probe]:
         yield Probe(
             f"instruction.fp{bits}",
             tuple(_chains(kernel, crew) for kernel in kernels),
-            window=0.02,
+            window=0.005,
+            turns=4,
         )
 
 

@@ -50,13 +50,16 @@ class Probe:
     """One ceiling to find: the best of its candidates counts.
 
     ``key`` is e.g. ``bandwidth.memory``; ``lower`` says that less is better
-    (overheads). ``window`` is the length in seconds a window aims for.
+    (overheads). ``window`` is the length in seconds a window aims for, ``turns``
+    how many a candidate takes when its turn comes: where neighbours come and go,
+    many short windows find a quiet moment and a few long ones do not.
     """
 
     key: str
     candidates: tuple[Candidate, ...]
     lower: bool = False
     window: float = 0.02
+    turns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +87,17 @@ class Figure:
 
 @dataclass(slots=True)
 class Series:
-    """The windows of one candidate so far."""
+    """The windows of one candidate so far; ``seconds`` is what the last took."""
 
     probe: Probe
     candidate: Candidate
     calls: int = 1
+    seconds: float = 0.0
     rates: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
 
-    def window(self) -> float:
-        """Take one window; return the seconds it took.
+    def window(self) -> None:
+        """Take one window.
 
         A window far too short (calibrated while something else held the CPU)
         says nothing: it is not counted, and the next is longer.
@@ -103,19 +107,27 @@ class Series:
             if timed.seconds >= self.probe.window / 4:
                 break
             self._lengthen(timed)
+        self.seconds = timed.seconds
         if timed.seconds > 0:
             per_call = timed.seconds / timed.calls
             self.rates.append(per_call if self.probe.lower else self.candidate.amount / per_call)
             if timed.share is not None:
                 self.shares.append(timed.share)
-        return timed.seconds
+
+    def turn(self) -> None:
+        """Take as many windows as its probe says."""
+        for _ in range(self.probe.turns):
+            self.window()
+
+    @property
+    def slow(self) -> bool:
+        """Whether one call alone takes several windows' time."""
+        return self.seconds > 4 * self.probe.window
 
     def calibrate(self) -> None:
         """Warm up, and find how many calls fill the probe's window."""
         timed = self.candidate.run(1)
-        if timed.seconds > 4 * self.probe.window:
-            return
-        while True:
+        while timed.seconds < self.probe.window * 0.5:
             timed = self.candidate.run(self.calls)
             if timed.seconds >= self.probe.window * 0.5 or self.calls >= _MOST_CALLS:
                 break
@@ -185,9 +197,10 @@ def sample(
 ) -> tuple[dict[str, list[Series]], bool]:
     """Measure all probes within about ``seconds``; return their series and whether it finished.
 
-    First every candidate is warmed up and gets two windows; then the best
-    ``keep`` of each probe take turns until the time is over (but at least
-    ``least`` windows each, if that takes no more than half as long again).
+    First every candidate is warmed up and has its turn twice, for half of the time
+    at most; then the best ``keep`` of each probe take turns until the time is over
+    (but at least ``least`` windows each, if that takes no more than half as long
+    again).
     ``between`` is called once a round, for whoever watches the
     machine. Ctrl-C ends the run and keeps what there is.
     """
@@ -203,22 +216,24 @@ def sample(
         for probe in probes:
             rows = table.setdefault(probe.key, [])
             for candidate in probe.candidates:
-                if clock() - start > seconds and any(s.rates for s in rows):
+                if clock() - start > seconds / 2 and any(s.rates for s in rows):
                     break  # late: no more choice, but every probe gets a figure
                 tell("warm", None)
                 series = Series(probe, candidate)
                 series.calibrate()
                 rows.append(series)
-                if series.window() <= 4 * probe.window:
-                    series.window()
+                series.turn()
                 tell("warm", series)
+            for series in rows:
+                if not series.slow and clock() - start <= seconds / 2:
+                    series.turn()
         final = [s for rows in table.values() for s in _leading(rows, keep)]
         rounds = 0
         while clock() - start < seconds or (
             rounds < least - 2 and clock() - start < _OVERTIME * seconds
         ):
             for series in final:
-                series.window()
+                series.turn()
                 tell("sample", series)
             if between:
                 between()

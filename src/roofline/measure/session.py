@@ -23,6 +23,7 @@ from .torch_device import TorchDevice, TorchLibrary, import_torch
 
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
 SQUARES = {"quick": (1024, 1536), "standard": (1024, 1536, 2048, 3072)}
+LONGEST = {"quick": 0.1, "standard": 0.25, "thorough": 0.5}  # seconds of one product
 SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
 ROWS = {"standard": (1, 8, 64, 256), "thorough": (1, 2, 4, 8, 16, 32, 64, 128, 256)}
 WEIGHTS = (4096, 4096)
@@ -105,7 +106,9 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
                 clocks.append(now)
 
         left = options.budget - (time.perf_counter() - started)
-        table, _ = sample(probes, max(1.0, left), progress=progress, between=between)
+        # a slow start may make the run longer, but not its figures of less
+        left = max(left, options.budget / 2)
+        table, _ = sample(probes, left, progress=progress, between=between)
         for probe in probes:
             best = better(table.get(probe.key, []))
             figure = best.figure() if best else None
@@ -156,14 +159,15 @@ def _cpu_probes(
     if torch_library is not None:
         libraries.append(torch_library)
     precisions = ("fp32", "bf16") if quick else None
+    longest = LONGEST[options.mode]
     probes += gemm.probes(
-        libraries, SQUARES[options.mode], 0.2 if quick else 0.5, result.refusals.append, precisions
+        libraries, SQUARES[options.mode], longest, result.refusals.append, precisions
     )
     if native is not None and not quick:
         probes += gemm.instruction_probes(native, crew)
     if not quick:
         best: gemm.Library = torch_library or libraries[0]
-        probes += _decode(best, size, result, options.mode)
+        probes += _decode(best, size, result, options.mode, longest)
     probes += _cpu_overheads(torch_library)
     return probes, native
 
@@ -189,7 +193,9 @@ def _cpu_overheads(library: TorchLibrary | None) -> Iterator[Probe]:
         yield from overhead.torch_probes(library.device)
 
 
-def _decode(library: gemm.Library, size: int, result: Result, mode: str) -> Iterator[Probe]:
+def _decode(
+    library: gemm.Library, size: int, result: Result, mode: str, longest: float
+) -> Iterator[Probe]:
     """Decode-like products in the widest-used precisions, their weights from memory."""
     for precision in ("fp32", "bf16"):
         if precision not in library.precisions:
@@ -198,7 +204,7 @@ def _decode(library: gemm.Library, size: int, result: Result, mode: str) -> Iter
         sets = max(2, min(64, -(-size // 2 // each)))
         try:
             yield from gemm.decode_probes(
-                library, precision, ROWS[mode], WEIGHTS, sets=sets, longest=0.5
+                library, precision, ROWS[mode], WEIGHTS, sets=sets, longest=longest
             )
         except (gemm.Refused, RooflineError) as error:
             result.refusals.append(f"{precision}: {error}")
@@ -215,10 +221,16 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
     library = TorchLibrary(device)
     squares = (2048, 4096, 8192) + ((16384,) if options.mode == "thorough" else ())
     yield from gemm.probes(
-        [library], squares, 0.1, result.refusals.append, ("bf16", "fp16") if quick else None
+        [library],
+        squares,
+        LONGEST["quick"],
+        result.refusals.append,
+        ("bf16", "fp16") if quick else None,
     )
     if not quick:
-        yield from _decode(library, torch_probes.working_set(device), result, options.mode)
+        yield from _decode(
+            library, torch_probes.working_set(device), result, options.mode, LONGEST["quick"]
+        )
     yield overhead.python_probe()
     yield from overhead.torch_probes(device)
     if not quick:

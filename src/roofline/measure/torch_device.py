@@ -8,12 +8,12 @@ where it has them, else by the wall clock around a synchronisation.
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingExtra
-from .gemm import Layout, Product, Refused, Shape, wall
+from .gemm import Layout, Product, Refused, Shape, Turn, wall
 from .sampling import Window
 
 KINDS = ("cuda", "xpu", "mps")
@@ -198,35 +198,46 @@ class TorchLibrary:
         """Both; narrow formats exist n×k alone on a GPU."""
         return ("n×k",) if precision in ("int8", "fp8") else ("k×n", "n×k")
 
-    def product(self, precision: str, shape: Shape, layout: Layout = "k×n") -> Product:
+    def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
+        """Random numbers of a format that is multiplied plainly. Raises Refused for want of room."""
+        try:
+            return self._weights(precision, shape, layout)
+        except RuntimeError as error:
+            raise self._refused(error) from None
+
+    def product(
+        self,
+        precision: str,
+        shape: Shape,
+        layout: Layout = "k×n",
+        weights: Sequence[Any] | None = None,
+    ) -> Product:
         """Prepare a product. Raises Refused with torch's own reason."""
         try:
             if precision == "int8":
                 return self._int8(precision, shape)
             if precision == "fp8":
                 return self._fp8(precision, shape)
-            return self._plain(precision, shape, layout)
+            return self._plain(precision, shape, layout, weights)
         except Refused:
             raise
         except (RuntimeError, NotImplementedError, TypeError, AttributeError, ValueError) as error:
-            lines = str(error).strip().splitlines()
-            raise Refused(f"torch on {self.device.key}: {lines[0] if lines else error}") from None
+            raise self._refused(error) from None
 
-    def _plain(self, precision: str, shape: Shape, layout: Layout) -> Product:
+    def _refused(self, error: Exception) -> Refused:
+        lines = str(error).strip().splitlines()
+        return Refused(f"torch on {self.device.key}: {lines[0] if lines else error}")
+
+    def _plain(
+        self, precision: str, shape: Shape, layout: Layout, weights: Sequence[Any] | None
+    ) -> Product:
         torch, (m, k, n) = self.torch, shape
-        dtype = {
-            "fp64": torch.float64,
-            "fp32": torch.float32,
-            "tf32": torch.float32,
-            "bf16": torch.bfloat16,
-            "fp16": torch.float16,
-        }[precision]
-        a = self._filled(m, k, dtype)
-        b = self._filled(n, k, dtype).t() if layout == "n×k" else self._filled(k, n, dtype)
-        out = torch.empty(m, n, dtype=dtype, device=self.device.key)
+        a = self._filled(m, k, precision)
+        turn = Turn(weights or [self._weights(precision, (k, n), layout)])
+        out = torch.empty(m, n, dtype=a.dtype, device=self.device.key)
 
         def call() -> None:
-            torch.matmul(a, b, out=out)
+            torch.matmul(a, turn.next(), out=out)
 
         def tensor_float() -> None:
             flags = torch.backends.cuda.matmul
@@ -239,11 +250,25 @@ class TorchLibrary:
 
         chosen = tensor_float if precision == "tf32" else call
         chosen()
-        return Product(chosen, lambda: self._corner(out, a, b))
+        return Product(chosen, lambda: self._corner(out, a, turn.last))
 
-    def _filled(self, rows: int, columns: int, dtype: Any) -> Any:
+    def _weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
+        k, n = shape
+        if layout == "n×k":
+            return self._filled(n, k, precision).t()
+        return self._filled(k, n, precision)
+
+    def _filled(self, rows: int, columns: int, precision: str) -> Any:
         # Random rows, again and again: drawing every number would take longer than measuring.
-        block = (self.torch.rand(min(rows, 64), columns, device=self.device.key) - 0.5).to(dtype)
+        torch = self.torch
+        dtype = {
+            "fp64": torch.float64,
+            "fp32": torch.float32,
+            "tf32": torch.float32,
+            "bf16": torch.bfloat16,
+            "fp16": torch.float16,
+        }[precision]
+        block = (torch.rand(min(rows, 64), columns, device=self.device.key) - 0.5).to(dtype)
         return block.repeat(-(-rows // len(block)), 1)[:rows].contiguous()
 
     def _int8(self, precision: str, shape: Shape) -> Product:
