@@ -74,6 +74,7 @@ def table(files: list[dict[str, Any]]) -> float:
     best = [
         {s["key"]: s["best"] for s in reversed(f["measurement"]["samples"])} for f in files
     ]  # of the candidates of a key the chosen one is listed first
+    how = [{s["key"]: s["how"] for s in reversed(f["measurement"]["samples"])} for f in files]
     for key in best[0]:
         if not key.startswith(("bandwidth.", "compute.")):
             continue
@@ -83,7 +84,8 @@ def table(files: list[dict[str, Any]]) -> float:
         if kept or key.startswith("bandwidth."):
             worst = max(worst, apart)
         shown = "  ".join(f"{v / 1e9:9.1f}" for v in values)
-        print(f"{key:22} {shown}  G/s  range {100 * apart:.1f} %{'' if apart <= 0.05 else '  *'}")
+        mark = "" if apart <= 0.05 else f"  * {' / '.join(h[key] for h in how if key in h)}"
+        print(f"{key:22} {shown}  G/s  range {100 * apart:.1f} %{mark}")
     return worst
 
 

@@ -15,8 +15,8 @@ class Liar(gemm.NumpyLibrary):
 
     name = "Liar"
 
-    def product(self, precision, shape, layout="k×n"):
-        true = super().product(precision, shape, layout)
+    def product(self, precision, shape, layout="k×n", weights=None):
+        true = super().product(precision, shape, layout, weights)
         return gemm.Product(true.call, lambda: (true.corner()[0] * 1.02, true.corner()[1]))
 
 
@@ -26,10 +26,10 @@ class Slow(gemm.NumpyLibrary):
     name = "Slow"
     precisions = ("fp32", "bf16")
 
-    def product(self, precision, shape, layout="k×n"):
+    def product(self, precision, shape, layout="k×n", weights=None):
         if precision == "bf16":
             raise gemm.Refused("no bf16 here")
-        return super().product(precision, shape, layout)
+        return super().product(precision, shape, layout, weights)
 
     def timed(self, call, calls):
         return Window(calls, float(calls))
@@ -92,10 +92,10 @@ def test_a_shape_tells_whether_the_next_is_affordable():
 
 def test_a_shape_without_room_does_not_lose_the_others():
     class Small(gemm.NumpyLibrary):
-        def product(self, precision, shape, layout="k×n"):
+        def product(self, precision, shape, layout="k×n", weights=None):
             if shape[0] > 300:
                 raise gemm.Refused("out of memory")
-            return super().product(precision, shape, layout)
+            return super().product(precision, shape, layout, weights)
 
     found, heard = labels(Small(), [(256, 64, 64), (512, 64, 64), (1024, 64, 64)], 1.0)
     assert found == ["NumPy, 256×64×64"]
@@ -135,11 +135,35 @@ def test_decode_products_count_their_weights():
     )
     assert [p.key for p in probes] == ["gemm.fp32.m1", "gemm.fp32.m4"]
     one, four = (p.candidates[0] for p in probes)
-    assert one.moved == four.moved == 3 * 64 * 32 * 4
-    assert four.amount == 4 * one.amount == 3 * 2 * 4 * 64 * 32
+    assert one.moved == four.moved == 64 * 32 * 4
+    assert four.amount == 4 * one.amount == 2 * 4 * 64 * 32
     assert four.run(2).calls == 2
     slow = gemm.decode_probes(Slow(), "fp32", (1, 512, 1024), (64, 64), sets=1, longest=1.5)
     assert [p.key for p in slow] == ["gemm.fp32.m1"]
+
+
+def test_decode_products_take_their_weights_in_turn():
+    """So that each comes from memory; and they are made once for all m."""
+    library, made = gemm.NumpyLibrary(), []
+
+    class Counted(gemm.NumpyLibrary):
+        def weights(self, precision, shape, layout):
+            made.append(super().weights(precision, shape, layout) * (len(made) + 1))
+            return made[-1]
+
+    probes = list(gemm.decode_probes(Counted(), "fp32", (1, 4), (64, 32), sets=3, longest=9))
+    assert len(probes) == 2
+    assert len(made) == 3
+    product = library.product("fp32", (2, 64, 32), "k×n", made)
+    seen = []
+    for _ in range(6):
+        got, exact = product.corner()
+        assert got == pytest.approx(exact, abs=1e-4)
+        seen.append(got[0, 0])
+        product.call()
+    assert seen[3:] == pytest.approx(seen[:3])
+    assert seen[1] == pytest.approx(2 * seen[0])
+    assert seen[2] == pytest.approx(3 * seen[0])
 
 
 def test_multiply_add_units():

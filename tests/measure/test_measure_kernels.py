@@ -165,10 +165,27 @@ def test_moves_keep_the_pattern_that_reads_check():
         for kernel in native.moves:
             moved = arena.move(kernel, 1)
             arrays = 2 if kernel.kind == "copy" else 3
-            assert 0.9 * (1 << 20) < moved.amount <= (1 << 20)
+            # a call takes a quarter, and four calls all of it
+            assert 0.9 * (1 << 20) < 4 * moved.amount <= (1 << 20)
             assert moved.amount % arrays == 0
             moved.run(2)
+            moved.run(2)
             arena.read(native.reads[0], 1 << 20, 1).run(1)
+
+
+def test_a_read_in_parts_walks_through_all_of_the_buffer():
+    native = kernel_native.compile_kernels()
+    with Crew((Core((0,)),)) as crew:
+        arena = bandwidth.Arena(crew, 1 << 20)
+        whole, parts = (arena.read(native.reads[0], 1 << 20, 1, parts=n) for n in (1, 4))
+        assert 4 * parts.amount == whole.amount
+        arena.buffers[0].words()[-1] = 0  # in the last part: the fourth call must notice
+        parts.run(3)
+        with pytest.raises(RooflineError, match="wrong sum"):
+            parts.run(1)
+        parts.run(3)
+        with pytest.raises(RooflineError, match="wrong sum"):
+            parts.run(1)
 
 
 def test_a_kernel_outlives_what_compiled_it():

@@ -287,7 +287,7 @@ def probes(
         if precision == "fp32" and found:
             full = _small_rate(libraries, "fp32")
         if found:
-            yield Probe(f"compute.{precision}", tuple(found), window=min(0.02, longest))
+            yield Probe(f"compute.{precision}", tuple(found), window=min(0.02, longest), turns=2)
 
 
 def decode_probes(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 _OVERTIME = 1.5
 _MOST_CALLS = 1 << 30
+_NEAR = 0.85
 
 Clock = Callable[[], float]
 
@@ -191,14 +192,15 @@ def sample(
     *,
     progress: Progress | None = None,
     between: Callable[[], None] | None = None,
-    keep: int = 2,
+    keep: int = 4,
     least: int = 6,
     clock: Clock = time.perf_counter,
 ) -> tuple[dict[str, list[Series]], bool]:
     """Measure all probes within about ``seconds``; return their series and whether it finished.
 
     First every candidate is warmed up and has its turn twice, for half of the time
-    at most; then the best ``keep`` of each probe take turns until the time is over
+    at most; then those of each probe that came within 15 % of its best, up to
+    ``keep``, take turns until the time is over
     (but at least ``least`` windows each, if that takes no more than half as long
     again).
     ``between`` is called once a round, for whoever watches the
@@ -244,8 +246,10 @@ def sample(
 
 
 def _leading(rows: list[Series], keep: int) -> list[Series]:
-    ranked = sorted(
-        (s for s in rows if s.rates),
-        key=lambda s: min(s.rates) if s.probe.lower else -max(s.rates),
-    )
-    return ranked[:keep]
+    """The candidates worth more time: a few windows cannot tell the best from the nearly best."""
+
+    def cost(series: Series) -> float:
+        return min(series.rates) if series.probe.lower else 1 / max(series.rates)
+
+    ranked = sorted((s for s in rows if s.rates), key=cost)
+    return [s for s in ranked[:keep] if cost(s) * _NEAR <= cost(ranked[0])]

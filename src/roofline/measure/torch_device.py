@@ -199,7 +199,7 @@ class TorchLibrary:
         return ("n×k",) if precision in ("int8", "fp8") else ("k×n", "n×k")
 
     def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
-        """Random numbers of a format that is multiplied plainly. Raises Refused for want of room."""
+        """Random numbers, in a format multiplied plainly. Raises Refused for want of room."""
         try:
             return self._weights(precision, shape, layout)
         except RuntimeError as error:
