@@ -18,6 +18,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")  # as measure does: no spinning afterwards
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 
 from roofline.measure import gemm, limits, session, topology

@@ -192,7 +192,7 @@ def sample(
     *,
     progress: Progress | None = None,
     between: Callable[[], None] | None = None,
-    keep: int = 4,
+    keep: int = 3,
     least: int = 6,
     clock: Clock = time.perf_counter,
 ) -> tuple[dict[str, list[Series]], bool]:

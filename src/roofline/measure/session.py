@@ -81,10 +81,8 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
     started = time.perf_counter()
     topology = topology_module.read()
     limits = limits_module.read(topology)
-    if limits.quota is not None and "numpy" not in sys.modules:
-        # a BLAS with a thread per core would be stopped for using up the quota
-        for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-            os.environ.setdefault(name, str(limits.threads))
+    if "numpy" not in sys.modules:
+        _before_numpy(limits)
     result = Result(device, topology, limits, options.mode)
     result.findings += quiet.setting(topology, limits)
     before, seen = quiet.look(limits)
@@ -123,6 +121,16 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
     result.findings += _cache_claims(result) + _emulated(result)
     result.seconds = time.perf_counter() - started
     return result
+
+
+def _before_numpy(limits: Limits) -> None:
+    """Set what a BLAS reads once, when it is loaded."""
+    # Threads that spin after their part of a product would halve the next one, if that is torch's.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")  # 2^16 ticks: 20 µs
+    if limits.quota is not None:
+        # a thread per core would be stopped for using up the quota
+        for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, str(limits.threads))
 
 
 def _beat(native: Native) -> float:
