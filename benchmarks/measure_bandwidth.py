@@ -1,10 +1,11 @@
 """Bandwidth of ``roofline measure`` against STREAM in C, likwid-bench, torch and numba.
 
-    python benchmarks/measure_bandwidth.py [--rounds 15] [--json FILE]
+    python benchmarks/measure_bandwidth.py [--rounds 5] [--placements 5] [--json FILE]
 
 One run, everything in turns: each round gives every contender's every variant one window, a
 contender's figure of the round is its best variant's, and what is printed is the median over
-the rounds of ours ÷ theirs. So a busy neighbour slows both sides of a ratio.
+the rounds of ours ÷ theirs. So a busy neighbour slows both sides of a ratio. Where the pages lie is
+chance, and a tenth of copy and triad: memory is taken anew, by everyone, ``--placements`` times.
 
 On a machine that is never quiet, ``--cpu-time`` compares the kernels on one core by the CPU time
 of the calling thread, which stands still while others have the core (without likwid-bench, which
@@ -15,9 +16,12 @@ Targets: memory read, copy and triad ≥ 0.97 of the best of all; L1 and L2 read
 """
 
 import argparse
+import contextlib
 import ctypes
+import gc
 import json
 import os
+import random
 import re
 import shutil
 import statistics
@@ -102,7 +106,8 @@ def ours(native, places, kind: str, size: int, members: int) -> Ways:
     if kind == "read":
         candidates = [a.read(k, size, members) for a in places for k in native.reads]
     else:
-        candidates = [a.move(k, members) for a in places for k in native.moves if k.kind == kind]
+        kernels = [k for k in native.moves if k.kind == kind]
+        candidates = [a.move(k, members, parts=1) for a in places for k in kernels]
     return {c.label: calibrated(lambda n, c=c: c.run(n).seconds, c.amount) for c in candidates}
 
 
@@ -228,19 +233,37 @@ def likwid_ways(kind: str, total: int, members: int) -> Ways:
 
 
 def compare(rounds: int, contenders: dict[str, Ways]) -> dict[str, list[float]]:
-    """Best variant per contender and round, the contenders in a new order every round."""
+    """Best variant per contender and round, the contenders in a new order every round.
+
+    Any order, not the same one turned: likwid-bench gives a GiB back when it ends, which the
+    system is busy with for a moment, and whoever always came next would always pay for it.
+    """
     out: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
-    for turn in range(rounds):
-        for i in range(len(names)):
-            name = names[(i + turn) % len(names)]
+    for _ in range(rounds):
+        random.shuffle(names)
+        for name in names:
             out[name].append(max(way() for way in contenders[name].values()))
     return out
 
 
+def others(kind: str, total: int, members: int) -> dict[str, Ways]:
+    """The contenders that bring their own memory, as far as they are installed."""
+    found = {}
+    # numba changes the OpenMP thread count of the others when there is one thread
+    for name, make in (("torch", torch_ways), ("numba", numba_ways))[: 1 if CPU_TIME else 2]:
+        with contextlib.suppress(ImportError):
+            found[name] = make(kind, total, members)
+    if shutil.which("likwid-bench") and not CPU_TIME:
+        found["likwid"] = likwid_ways(kind, total, members)
+    return {name: ways for name, ways in found.items() if ways}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=5, help="in each placement")
+    parser.add_argument("--placements", type=int, default=5)
+    parser.add_argument("--only", action="append", metavar="CASE", help="e.g. memory.copy")
     parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
@@ -261,30 +284,28 @@ def main() -> None:
         Here(mine.cores) if CPU_TIME else Crew(mine.cores[:members]) as crew,
     ):
         library = build(folder)
-        places = bandwidth.arenas(crew, total, mine)
-        buffers = [Buffer(total, huge) for huge in (True, False)[: len(places)]]
-        for buffer in buffers:
-            library.touch(buffer.address, total // 8, 1.0)
         cases = [("memory", kind, each) for kind in ("read", "copy", "triad")]
         cases += [(key, "read", size) for key, size in sizes.items()]
-        for level, kind, size in cases:
-            some = len(places) if level == "memory" and kind != "read" else 1
-            contenders = {
-                "roofline": ours(native, places[:some], kind, size, members),
-                "C": c_ways(library, buffers[:some], kind, size, members),
-            }
-            if level == "memory":
-                # numba changes the OpenMP thread count of the others when there is one thread
-                others = (("torch", torch_ways), ("numba", numba_ways))[: 1 if CPU_TIME else 2]
-                for name, make in others:
-                    try:
-                        contenders[name] = make(kind, total, members)
-                    except ImportError:
-                        pass
-                if shutil.which("likwid-bench") and not CPU_TIME:
-                    contenders["likwid"] = likwid_ways(kind, total, members)
-                contenders = {name: ways for name, ways in contenders.items() if ways}
-            seen = compare(args.rounds, contenders)
+        cases = [c for c in cases if not args.only or f"{c[0]}.{c[1]}" in args.only]
+        table: dict[tuple[str, str], dict[str, list[float]]] = {}
+        for _ in range(args.placements):
+            places = bandwidth.arenas(crew, total, mine)
+            buffers = [Buffer(total, huge) for huge in (True, False)[: len(places)]]
+            for buffer in buffers:
+                library.touch(buffer.address, total // 8, 1.0)
+            for level, kind, size in cases:
+                some = len(places) if level == "memory" and kind != "read" else 1
+                contenders = {
+                    "roofline": ours(native, places[:some], kind, size, members),
+                    "C": c_ways(library, buffers[:some], kind, size, members),
+                }
+                if level == "memory":
+                    contenders |= others(kind, total, members)
+                for name, rates in compare(args.rounds, contenders).items():
+                    table.setdefault((level, kind), {}).setdefault(name, []).extend(rates)
+            del places, buffers, contenders
+            gc.collect()
+        for (level, kind), seen in table.items():
             report += rows(level, kind, seen)
     print(f"load {os.getloadavg()[0]:.2f} at the end")
     if args.json:

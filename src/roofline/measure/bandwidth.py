@@ -120,19 +120,19 @@ class Arena:
 
         return Candidate(kernel.label + note + self.note, float(moved * members), run)
 
-    def move(self, kernel: Move, members: int) -> Candidate:
+    def move(self, kernel: Move, members: int, parts: int = _PARTS) -> Candidate:
         """Copy (2 arrays) or triad (3 arrays), one part of each thread's buffer in each call."""
         arrays = 2 if kernel.kind == "copy" else 3
         # Arrays at the same offset in a page would make loads wait for stores.
         skew = 17 * 64
         room = self.each // arrays // 4096 * 4096
-        part = (room - arrays * skew) // _PARTS // 4096 * 4096
+        part = (room - arrays * skew) // parts // 4096 * 4096
         blocks, moved = kernel.span(part)
         taken = 0
 
         def task(i: int, first: int, calls: int) -> None:
             for call in range(first, first + calls):
-                base = self.buffers[i].address + call % _PARTS * part
+                base = self.buffers[i].address + call % parts * part
                 kernel.call(
                     base,
                     base + room + skew,
