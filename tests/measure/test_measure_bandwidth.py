@@ -7,7 +7,7 @@ import pytest
 
 from fakes.measure_fakes import topology
 from roofline.errors import RooflineError
-from roofline.measure import bandwidth, portable
+from roofline.measure import bandwidth, portable, session
 from roofline.measure.crew import Crew
 from roofline.measure.limits import Limits
 from roofline.measure.sampling import sample
@@ -212,3 +212,14 @@ def test_leaving_waits_for_the_kernel_that_still_runs():
     crew.close()
     assert done == [0]
     caller.join()
+
+
+def test_blas_threads_are_told_to_sleep_before_numpy_is_loaded(monkeypatch):
+    """Spinning threads of one library would halve the product of the next."""
+    environment = {}
+    monkeypatch.setattr(session.os, "environ", environment)
+    t = topology(cores=4)
+    session._before_numpy(limits(t))
+    assert environment == {"OPENBLAS_THREAD_TIMEOUT": "16"}
+    session._before_numpy(limits(t, quota=2.0))
+    assert environment["OPENBLAS_NUM_THREADS"] == "2"

@@ -75,12 +75,37 @@ def test_windows_are_filled():
 
 
 def test_only_the_leading_candidates_are_kept():
+    """Those within 15 % of the best, and no more than three."""
+
+    def counts(*costs):
+        world = World()
+        probe = Probe("x", tuple(world.candidate(str(c), 1, 0.01 * c) for c in costs))
+        table, _ = run([probe], world, 3)
+        return {s.candidate.label: len(s.rates) for s in table["x"]}
+
+    far = counts(1, 1.1, 1.3, 2)
+    assert far["1.3"] == far["2"] == 2
+    assert far["1"] == far["1.1"] > 10
+    near = counts(1, 1.1, 1.05, 1.02)
+    assert near["1.1"] == 2
+    assert near["1"] == near["1.05"] == near["1.02"] > 10
+
+
+def test_a_candidate_takes_its_probes_turns():
     world = World()
-    probe = Probe("x", tuple(world.candidate(str(i), 1, 0.01 * (i + 1)) for i in range(5)))
-    table, _ = run([probe], world, 3)
-    counts = {s.candidate.label: len(s.rates) for s in table["x"]}
-    assert counts["2"] == counts["3"] == counts["4"] == 2
-    assert counts["0"] == counts["1"] > 10
+    short = Probe("short", (world.candidate("short", 1, 0.005),), window=0.005, turns=4)
+    table, _ = run([short, Probe("one", (world.candidate("one", 1, 0.02),))], world, 3)
+    short_windows, windows = (len(table[key][0].rates) for key in ("short", "one"))
+    assert short_windows == 4 * windows > 40
+
+
+def test_choosing_takes_no_more_than_half_of_the_time():
+    """Ten candidates of a second each in ten seconds: some are never tried, the rest sampled."""
+    world = World()
+    probe = Probe("x", tuple(world.candidate(str(i), 1, 1.0) for i in range(10)))
+    table, _ = run([probe], world, 10)
+    assert len(table["x"]) < 5
+    assert better(table["x"]).figure().windows >= 2
 
 
 def test_time_is_kept_even_with_slow_candidates():
