@@ -311,6 +311,19 @@ def test_a_broken_link_gives_the_default_view(visit, hash):
         assert page.inner_text(".because").startswith("1.05 FLOP/byte")
 
 
+def test_a_link_to_a_step_of_the_story_shows_what_it_tells(visit):
+    with visit("#story=8") as page:
+        assert page.input_value(".field select >> nth=0") == "qwen3-30b-a3b"
+        assert page.is_checked(".toggle input")
+        assert "batch 16" in page.text_content("svg.plot")
+        page.select_option(".field select >> nth=0", "llama-3.1-8b")
+        settled(page)
+        link = state(page)
+    with visit(link) as page:
+        assert page.input_value(".field select >> nth=0") == "llama-3.1-8b"
+        assert page.is_visible(".story")
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_story_is_told_to_the_end(visit, language):
     words = page_words(language)

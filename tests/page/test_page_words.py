@@ -51,7 +51,7 @@ def test_every_text_that_the_scripts_ask_for_exists():
 
 def test_texts_named_by_their_parts_exist():
     words = page_words("en")
-    story = read("story.js")
+    story = read("steps.js")
     told = {key.split(".")[1] for key in words if re.fullmatch(r"story\.\w+\.title", key)}
     assert 7 <= len(told) <= 10
     for key in re.findall(r'key: "(\w+)", (?:values|set)', story):

@@ -111,7 +111,9 @@ function label(out, ruler, rank, key, gap, spots, texts, className = "", reach =
 
 function labelNodes(p) {
   const { label: of } = p;
-  const attributes = { class: `label ${of.className}`, x: round(p.x0 + 2), y: round(p.y1 - 4) };
+  // Moved as a whole: a text whose own x and y change is laid out anew.
+  const transform = `translate(${round(p.x0 + 2)} ${round(p.y1 - 4)})`;
+  const attributes = { class: `label ${of.className}`, transform };
   const nodes = [[of.key, "text", attributes, p.text]];
   if (p.leader) {
     // A label that had to go far keeps a thin line to its point.

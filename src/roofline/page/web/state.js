@@ -1,6 +1,7 @@
 // What the reader has chosen, and its form in the address: a link reproduces the view.
 
 import { MOST_DEVICES } from "./devices.js";
+import { stepsFor } from "./steps.js";
 import { step } from "./work.js";
 
 export const PHASES = ["decode", "prefill", "verify", "mixed"];
@@ -33,6 +34,11 @@ export function startOf(data) {
   };
 }
 
+// What a fragment need not say: the start, or within the story what its step sets.
+function saidBefore(data, story) {
+  return { ...startOf(data), ...stepsFor(data)[story - 1]?.set };
+}
+
 // A whole number within its limits, or null. Text such as 2k and 1m is understood.
 export function wholeNumber(text, name) {
   const match = /^\s*(\d{1,9})\s*([km]?)\s*$/i.exec(String(text).replace(/[,_\s]/g, ""));
@@ -41,10 +47,13 @@ export function wholeNumber(text, name) {
   return value >= 1 && value <= MOST[name] ? value : null;
 }
 
-// The state that a fragment describes; what it does not say, or says wrongly, is as at the start.
+// The state that a fragment describes; what it does not say, or says wrongly, is as at the start,
+// or as the step of the story that it names sets it.
 export function readHash(hash, data) {
-  const state = startOf(data);
   const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const story = Number(given.get("story"));
+  const told = Number.isInteger(story) && story >= 0 && story < 100 ? story : 0;
+  const state = { ...saidBefore(data, told), story: told };
   const known = (list, id) => list.some((x) => x.id === id);
   if (known(data.models, given.get("m"))) state.model = given.get("m");
   const machines = [...new Set((given.get("on") ?? "").split(","))];
@@ -62,15 +71,14 @@ export function readHash(hash, data) {
   const engines = (data.engines ?? (data.predicted ?? []).map((p) => p.engine)).map((one) => one.id);
   if (["", ...engines].includes(given.get("e"))) state.engine = given.get("e");
   if (given.has("ops")) state.operators = given.get("ops") === "1";
-  const story = Number(given.get("story"));
-  if (Number.isInteger(story) && story >= 0 && story < 100) state.story = story;
   if (/^[a-z]{2}$/.test(given.get("lang") ?? "")) state.lang = given.get("lang");
   return state;
 }
 
-// The fragment of a state: model and machines always, the rest where it is not as at the start.
+// The fragment of a state: model and machines always, the rest where it is not as `readHash` takes
+// it to be when nothing is said.
 export function writeHash(state, data) {
-  const start = startOf(data);
+  const start = { ...saidBefore(data, state.story), story: startOf(data).story };
   const out = new URLSearchParams({ m: state.model, on: state.machines.join(",") });
   const changed = (key, name, value = state[name]) => {
     if (state[name] !== start[name]) out.set(key, value);
