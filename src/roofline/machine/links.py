@@ -188,12 +188,13 @@ class Wiring:
         if not links:
             return (
                 f"{name}: no link to other devices is known; give its bandwidth, a device and "
-                "direction, with --link 25GB/s, or a machine file that has links"
+                "direction, with --link 25GB/s, or (for a page) a machine file that has links"
             )
         joins = ", ".join(f"{x.name} joins {x.devices}" for x in links)
         return (
             f"{name}: no known link joins {group} devices ({joins}); give the bandwidth of one "
-            "that does, a device and direction, with --link 25GB/s"
+            "that does, a device and direction, with --link 25GB/s, or (for a page) a machine file "
+            "that has it"
         )
 
 
