@@ -21,9 +21,8 @@ function still(original) {
       if (value) to[i].setAttribute(name, value.replaceAll('"', "'"));
     }
     to[i].removeAttribute("class");
-    to[i].removeAttribute("tabindex");
   });
-  for (const gone of copy.querySelectorAll("[transform]")) gone.remove(); // the cursor
+  for (const gone of copy.querySelectorAll("[tabindex]")) gone.remove(); // the cursor
   return copy;
 }
 

@@ -107,10 +107,28 @@ export function makePanel(data, t, set) {
     if (!said.length) sentences(levers, [t("lever.none")]);
   }
 
+  function updateShares(b) {
+    setAttribute(bar, "aria-label", sayShares(b, t));
+    for (const part of PARTS) {
+      const grow = String(Math.round((b.shares[part] ?? 0) * 1000) / 1000);
+      if (grown[part] !== grow) pieces[part].style.flexGrow = grown[part] = grow;
+      setHidden(pieces[part], !(b.shares[part] >= 0.0005));
+    }
+    const parts = PARTS.filter((part) => b.shares[part] >= 0.0005);
+    while (legend.children.length > parts.length) legend.lastChild.remove();
+    while (legend.children.length < parts.length) legend.append(h("span", {}, h("i"), h("span")));
+    parts.forEach((part, i) => {
+      const [swatch, text] = legend.children[i].children;
+      setAttribute(swatch, "class", `share ${part}`);
+      setText(text, `${t(`part.${part}`)} ${percent(b.shares[part])}`);
+    });
+  }
+
   return {
     element,
+    // What one looks at while dragging: the verdict and the numbers of the step itself.
     update({ main, state }) {
-      const { c, groups, b, climbed, f, verdict } = main;
+      const { b, f, verdict } = main;
       const [said, because] = sayVerdict(b, t);
       setText(name, said);
       setText(pair, t(`panel.pair.${b.binds}`));
@@ -120,31 +138,19 @@ export function makePanel(data, t, set) {
       setHidden(over, !full);
       setText(over, full ? tied(sayCapacity(f, state.batch, t)) : "");
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
-      setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setText(rows.speed.value, saySpeed(b, state.phase, t));
       setHidden(rows.predicted.element, !main.predicted);
       if (main.predicted) setText(rows.predicted.value, sayPredictedFor(main.predicted));
+    },
+    // What is the same for every batch, what asks the model again, and lists: after the frame.
+    finish({ main, state }) {
+      const { c, groups, b, climbed, f } = main;
+      setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setHidden(rows.devices.element, !c.wire);
       if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
       setText(rows.climb.value, tied(sayClimb(c, groups, climbed, t)));
       setText(rows.fit.value, tied(sayRoom(state.phase, climbed, f, c.machine.name, t)));
-      setAttribute(bar, "aria-label", sayShares(b, t));
-      for (const part of PARTS) {
-        const grow = String(Math.round((b.shares[part] ?? 0) * 1000) / 1000);
-        if (grown[part] !== grow) pieces[part].style.flexGrow = grown[part] = grow;
-        setHidden(pieces[part], !(b.shares[part] >= 0.0005));
-      }
-      const parts = PARTS.filter((part) => b.shares[part] >= 0.0005);
-      while (legend.children.length > parts.length) legend.lastChild.remove();
-      while (legend.children.length < parts.length) legend.append(h("span", {}, h("i"), h("span")));
-      parts.forEach((part, i) => {
-        const [swatch, text] = legend.children[i].children;
-        setAttribute(swatch, "class", `share ${part}`);
-        setText(text, `${t(`part.${part}`)} ${percent(b.shares[part])}`);
-      });
-    },
-    // What asks the model again, and what seldom changes: after the frame.
-    finish({ main }) {
+      updateShares(b);
       updateLevers(main.levers, main.c.machine);
       sentences(notes, main.notes);
       setHidden(notesBox, main.notes.length === 0);
