@@ -2,7 +2,7 @@
 
 A shared machine drifts by more than the differences we look for. So no probe
 is run to its end before the next one starts: every round gives each candidate
-one window, and a candidate's figure is made of windows from the whole run.
+its turn, and a candidate's figure is made of windows from the whole run.
 """
 
 import math
@@ -200,11 +200,9 @@ def sample(
 
     First every candidate is warmed up and has its turn twice, for half of the time
     at most; then those of each probe that came within 15 % of its best, up to
-    ``keep``, take turns until the time is over
-    (but at least ``least`` windows each, if that takes no more than half as long
-    again).
-    ``between`` is called once a round, for whoever watches the
-    machine. Ctrl-C ends the run and keeps what there is.
+    ``keep``, take turns until the time is over (but at least ``least`` turns each,
+    if that takes no more than half as long again). ``between`` is called once a
+    round, for whoever watches the machine. Ctrl-C ends the run and keeps what there is.
     """
     start = clock()
     table: dict[str, list[Series]] = {}
