@@ -132,7 +132,8 @@ def visit(browser: Any, files: dict[str, str]) -> Any:
 def lab(browser: Any) -> Any:
     """``with lab(width, language) as page``: the app with the whole catalogue as ``app``."""
     models, machines = everything()
-    given = page_data(models, machines, date="2026-01-02")
+    # as text: Playwright takes seconds to hand over so many values one by one
+    given = json.dumps(page_data(models, machines, date="2026-01-02"))
     module = bundle("app", "words", exports=True)
 
     @contextmanager
@@ -150,8 +151,8 @@ def lab(browser: Any) -> Any:
                 const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
                 const { mount, makeWords } = await import(url);
                 const t = makeWords(words, language);
-                window.data = data;
-                window.app = mount(document.getElementById("app"), data, t, {});
+                window.data = JSON.parse(data);
+                window.app = mount(document.getElementById("app"), window.data, t, {});
                 window.lab = new Function(lab + "; return { collisions, crowding };")();
             }""",
             [module, read("lab.js"), given, page_words(language), language],
