@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import threading
 
 import pytest
 
@@ -288,3 +289,31 @@ def test_vendors():
     assert record.vendor("Intel(R) Xeon(R)") == "Intel"
     assert record.vendor("Apple M2") == "Apple"
     assert record.vendor("nobody") == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux only")
+def test_a_device_is_neither_read_through_nor_replaced(capsys):
+    """``--output /dev/full``: it never ends when read; a file moved over it would remove it."""
+    assert store.load("/dev/full") is None
+    with pytest.raises(RooflineError, match="/dev/full could not be written: No space left"):
+        store.save({}, "/dev/full")
+    store.save({}, "/dev/null")
+    for path in ("/dev/full", "/dev/null"):
+        assert not os.path.isfile(path)
+
+
+def test_a_pipe_gets_the_file(tmp_path):
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    got = []
+
+    def read():
+        with open(path, encoding="utf-8") as file:
+            got.append(file.read())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert store.keep({"schema": record.SCHEMA}, path) == path
+    reader.join(10)
+    assert json.loads(got[0]) == {"schema": record.SCHEMA}
+    assert os.listdir(tmp_path) == ["pipe"]

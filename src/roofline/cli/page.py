@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import InputError
+from ..files import whole
 from ..units import parse_count
 from . import options
 
@@ -127,16 +128,15 @@ def _write(text: str, path: str, show: bool) -> int:
     if path == "-":
         sys.stdout.write(text)
         return 0
-    part = f"{path}.part"
+    part = whole.first(path)
     try:
         with open(part, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        os.replace(part, path)
+        whole.last(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        if os.path.exists(part):
-            os.remove(part)
+        whole.clear(part, path)
     print(f"{path} ({len(text.encode()) / 1000:.0f} kB)")
     if show:
         import webbrowser

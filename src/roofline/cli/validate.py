@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..files import whole
 from . import options
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _write(path: str, scores: list[Score]) -> None:
     from ..predict.evaluate.report import PREDICTORS
     from ..predict.evaluate.suite import ATTRIBUTES
 
-    part = f"{path}.part"
+    part = whole.first(path)
     try:
         with open(part, "w", encoding="utf-8", newline="") as file:
             out = csv.writer(file)
@@ -121,6 +121,6 @@ def _write(path: str, scores: list[Score]) -> None:
                     name, scored = s.suite.name, bool(s.suite.scored[i])
                     told = [row[a] for a in ATTRIBUTES]
                     out.writerow([name, *told, scored, s.suite.measured[i], *found])
-        os.replace(part, path)
+        whole.last(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None

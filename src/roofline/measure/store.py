@@ -7,16 +7,20 @@ import tempfile
 from typing import Any
 
 from ..errors import RooflineError
+from ..files.whole import special
 from .record import SCHEMA
 
 Json = dict[str, Any]
 
 
 def save(data: Json, path: str) -> None:
-    """Write ``data`` to ``path``, complete or not at all.
+    """Write ``data`` to ``path``, complete or not at all; into a device or a pipe as it is.
 
     Raises RooflineError when the folder cannot be written or the disk is full.
     """
+    if special(path):
+        _into(path, data)
+        return
     folder = os.path.dirname(os.path.abspath(path))
     temporary: str | None = None
     try:
@@ -31,6 +35,14 @@ def save(data: Json, path: str) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+        raise RooflineError(f"{path} could not be written: {error.strerror or error}") from None
+
+
+def _into(path: str, data: Json) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text(data))
+    except OSError as error:
         raise RooflineError(f"{path} could not be written: {error.strerror or error}") from None
 
 
@@ -64,6 +76,8 @@ def before(path: str) -> str:
 
 def load(path: str) -> Json | None:
     """An earlier file as it is, or None when there is none that can be read."""
+    if special(path):  # a device may never end
+        return None
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
