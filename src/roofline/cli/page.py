@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import InputError
-from ..files import whole
+from ..files.whole import writing
 from ..units import parse_count
 from . import options
 
@@ -128,15 +128,11 @@ def _write(text: str, path: str, show: bool) -> int:
     if path == "-":
         sys.stdout.write(text)
         return 0
-    part = whole.first(path)
     try:
-        with open(part, "w", encoding="utf-8", newline="\n") as file:
+        with writing(path, newline="\n") as file:
             file.write(text)
-        whole.last(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        whole.clear(part, path)
     print(f"{path} ({len(text.encode()) / 1000:.0f} kB)")
     if show:
         import webbrowser

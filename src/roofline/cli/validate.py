@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..files import whole
+from ..files.whole import writing
 from . import options
 
 if TYPE_CHECKING:
@@ -110,9 +110,8 @@ def _write(path: str, scores: list[Score]) -> None:
     from ..predict.evaluate.report import PREDICTORS
     from ..predict.evaluate.suite import ATTRIBUTES
 
-    part = whole.first(path)
     try:
-        with open(part, "w", encoding="utf-8", newline="") as file:
+        with writing(path, newline="") as file:
             out = csv.writer(file)
             out.writerow(["suite", *ATTRIBUTES, "scored", "measured_s", *PREDICTORS])
             for s in scores:
@@ -121,6 +120,5 @@ def _write(path: str, scores: list[Score]) -> None:
                     name, scored = s.suite.name, bool(s.suite.scored[i])
                     told = [row[a] for a in ATTRIBUTES]
                     out.writerow([name, *told, scored, s.suite.measured[i], *found])
-        whole.last(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 
 def special(path: str) -> bool:
@@ -10,18 +13,18 @@ def special(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-def first(path: str) -> str:
-    """Where to write first: a part beside it, to be moved over it; or what is special, itself."""
-    return path if special(path) else f"{path}.part"
+@contextmanager
+def writing(path: str, newline: str | None = None) -> Iterator[TextIO]:
+    """A text file that is at ``path`` once the block has ended; a failure leaves nothing of it.
 
-
-def last(part: str, path: str) -> None:
-    """Move the part over the file, once it is whole. Raises OSError."""
-    if part != path:
-        os.replace(part, path)
-
-
-def clear(part: str, path: str) -> None:
-    """Remove what is left of a part."""
-    if part != path and os.path.exists(part):
-        os.remove(part)
+    Raises OSError.
+    """
+    part = path if special(path) else f"{path}.part"
+    try:
+        with open(part, "w", encoding="utf-8", newline=newline) as file:
+            yield file
+        if part != path:
+            os.replace(part, path)
+    finally:
+        if part != path and os.path.exists(part):
+            os.remove(part)

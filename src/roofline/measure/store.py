@@ -18,12 +18,13 @@ def save(data: Json, path: str) -> None:
 
     Raises RooflineError when the folder cannot be written or the disk is full.
     """
-    if special(path):
-        _into(path, data)
-        return
     folder = os.path.dirname(os.path.abspath(path))
     temporary: str | None = None
     try:
+        if special(path):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text(data))
+            return
         os.makedirs(folder, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".roofline-", suffix=".json")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -35,14 +36,6 @@ def save(data: Json, path: str) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise RooflineError(f"{path} could not be written: {error.strerror or error}") from None
-
-
-def _into(path: str, data: Json) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text(data))
-    except OSError as error:
         raise RooflineError(f"{path} could not be written: {error.strerror or error}") from None
 
 

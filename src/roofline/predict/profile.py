@@ -44,7 +44,7 @@ from typing import Any
 
 from .. import catalogue
 from ..errors import InputError, NotFound
-from ..files import whole
+from ..files.whole import writing
 from ..model.config import parse_json
 from .device import Device
 
@@ -300,8 +300,6 @@ def _check(name: str, entry: Any, where: str) -> None:
 
 def save(profile: Profile, path: str) -> None:
     """Write a profile; the file is whole or not there."""
-    part = whole.first(path)
-    with open(part, "w", encoding="utf-8") as file:
+    with writing(path) as file:
         json.dump(profile.to_json(), file, ensure_ascii=False, indent=1)
         file.write("\n")
-    whole.last(part, path)
