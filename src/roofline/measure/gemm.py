@@ -77,6 +77,14 @@ class Refused(Exception):
     """This library has no product of that precision here; the message is its reason."""
 
 
+def laid_out(
+    filled: Callable[[int, int, str], Any], precision: str, shape: tuple[int, int], layout: Layout
+) -> Any:
+    """A (k, n) matrix from ``filled(rows, columns, precision)``, a transposed view in n×k."""
+    k, n = shape
+    return filled(n, k, precision).T if layout == "n×k" else filled(k, n, precision)
+
+
 class Turn:
     """Matrices taken one after the other, again and again; ``last`` is the one taken last."""
 
@@ -115,8 +123,7 @@ class NumpyLibrary:
 
     def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
         """Random numbers; in layout n×k a view of them, transposed."""
-        k, n = shape
-        return self._filled(n, k, precision).T if layout == "n×k" else self._filled(k, n, precision)
+        return laid_out(self._filled, precision, shape, layout)
 
     def product(
         self,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingExtra
-from .gemm import Layout, Product, Refused, Shape, Turn, wall
+from .gemm import Layout, Product, Refused, Shape, Turn, laid_out, wall
 from .sampling import Window
 
 KINDS = ("cuda", "xpu", "mps")
@@ -201,7 +201,7 @@ class TorchLibrary:
     def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
         """Random numbers, in a format multiplied plainly. Raises Refused for want of room."""
         try:
-            return self._weights(precision, shape, layout)
+            return laid_out(self._filled, precision, shape, layout)
         except RuntimeError as error:
             raise self._refused(error) from None
 
@@ -233,7 +233,7 @@ class TorchLibrary:
     ) -> Product:
         torch, (m, k, n) = self.torch, shape
         a = self._filled(m, k, precision)
-        turn = Turn(weights or [self._weights(precision, (k, n), layout)])
+        turn = Turn(weights or [self.weights(precision, (k, n), layout)])
         out = torch.empty(m, n, dtype=a.dtype, device=self.device.key)
 
         def call() -> None:
@@ -251,12 +251,6 @@ class TorchLibrary:
         chosen = tensor_float if precision == "tf32" else call
         chosen()
         return Product(chosen, lambda: self._corner(out, a, turn.last))
-
-    def _weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
-        k, n = shape
-        if layout == "n×k":
-            return self._filled(n, k, precision).t()
-        return self._filled(k, n, precision)
 
     def _filled(self, rows: int, columns: int, precision: str) -> Any:
         # Random rows, again and again: drawing every number would take longer than measuring.
