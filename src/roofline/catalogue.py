@@ -51,9 +51,6 @@ def find(name: str, entries: Iterable[dict[str, Any]], what: str) -> dict[str, A
         NotFound: none, or several that fit; the message lists the nearest.
     """
     entries = list(entries)
-    for entry in entries:
-        if entry["id"] == name:
-            return entry
     wanted = key(name)
     bare = key(name.rsplit("/", 1)[-1])
     names: dict[str, dict[str, Any]] = {}

@@ -78,7 +78,7 @@ export function readHash(hash, data) {
 // The fragment of a state: model and machines always, the rest where it is not as `readHash` takes
 // it to be when nothing is said.
 export function writeHash(state, data) {
-  const start = { ...saidBefore(data, state.story), story: startOf(data).story };
+  const start = saidBefore(data, state.story);
   const out = new URLSearchParams({ m: state.model, on: state.machines.join(",") });
   const changed = (key, name, value = state[name]) => {
     if (state[name] !== start[name]) out.set(key, value);
