@@ -9,19 +9,12 @@ from importlib import resources
 
 import pytest
 
+from page.waits import addressed, recorded, settled
 from roofline.page.build import page_words
-
-
-def state(page):
-    return page.evaluate("location.hash")
 
 
 def verdict(page):
     return page.inner_text(".verdict"), page.inner_text(".because")
-
-
-def settled(page):
-    page.wait_for_timeout(450)
 
 
 def test_it_opens_from_a_file_with_everything_on_it(visit):
@@ -59,14 +52,13 @@ def test_slider_by_keyboard(visit):
         assert slider.get_attribute("aria-valuetext") == "batch 1: 1.05 FLOP/byte, memory-bound"
         for _ in range(6):
             page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(50)
+        settled(page)
         assert slider.get_attribute("aria-valuetext") == "batch 64: 32 FLOP/byte, memory-bound"
         assert page.inner_text(".because").startswith("32 FLOP/byte")
         page.keyboard.press("End")
         page.keyboard.press("Home")
         page.keyboard.press("End")
-        settled(page)
-        assert "b=4096" in state(page)
+        addressed(page, "b=4096")
         assert page.is_visible(".over")
 
 
@@ -97,20 +89,18 @@ def test_every_control_by_keyboard_alone(visit):
             assert name in everything, name
         page.locator("input[type=radio][value=decode]").focus()
         page.keyboard.press("ArrowRight")
-        settled(page)
-        assert "p=prefill" in state(page)
+        addressed(page, "p=prefill")
         assert page.inner_text(".verdict") == "compute-bound"
         page.locator(".field select").first.focus()
         page.keyboard.press("ArrowDown")
-        settled(page)
-        assert "m=llama-3.1-70b" in state(page)
+        addressed(page, "m=llama-3.1-70b")
         page.locator(".toggle input").focus()
         page.keyboard.press("Space")
-        page.wait_for_timeout(60)
+        settled(page)
         assert page.get_attribute("path.dot", "d").count("M") > 4
         page.locator(".number summary").first.focus()
         page.keyboard.press("Enter")
-        page.wait_for_timeout(60)
+        settled(page)
         assert "FLOPs = Σ operators" in page.inner_text(".number[open] .why")
 
 
@@ -124,8 +114,7 @@ def test_devices_by_mouse_and_keyboard(visit):
         choices = devices(page).locator("option").all_inner_texts()
         assert choices == ["1", "2", "4", "8", "16", "32", "64"]
         devices(page).select_option("4")
-        settled(page)
-        assert "tp=4" in state(page)
+        addressed(page, "tp=4")
         assert "4 × H100 SXM" in page.inner_text("h2.title")
         said = page.inner_text(".panel")
         assert "2670 tokens/s, 12 ms a token" in said
@@ -135,26 +124,24 @@ def test_devices_by_mouse_and_keyboard(visit):
         assert not page.is_visible(".over")
         assert "1 of 4 devices" in page.text_content("svg.plot")
         page.locator(".number", has_text="4 over NVLink").locator("summary").click()
-        page.wait_for_timeout(60)
+        settled(page)
         why = page.inner_text(".number[open] .why")
         assert "each sends 133 MB in 162 messages" in why
         assert "all_reduce[hidden] ×160: all-reduce" in why
         page.locator(".twin > summary").click()
-        page.wait_for_timeout(60)
+        settled(page)
         rows = page.inner_text(".twin")
         assert "all_gather[logits]" in rows
         assert "communication (NVLink 4)" in rows
         assert "4 × H100 SXM" in rows
         devices(page).focus()
         page.keyboard.press("ArrowDown")
-        settled(page)
-        assert "tp=8" in state(page)
+        addressed(page, "tp=8")
         page.locator(".levers button", has_text="16 ×").click()
-        settled(page)
-        assert "tp=16" in state(page)
+        addressed(page, "tp=16")
         assert "16 are more than the 8 that NVLink 4 joins" in page.inner_text(".panel")
         page.go_back()
-        page.wait_for_timeout(60)
+        settled(page)
         assert devices(page).input_value() == "8"
 
 
@@ -177,7 +164,7 @@ def test_devices_that_cannot_be_are_refused_in_words(visit):
         assert not page.is_visible(".refused")
         machine = page.locator(".field", has_text=re.compile("^Machine")).locator("select")
         machine.select_option("m2-max-38c")
-        page.wait_for_timeout(60)
+        settled(page)
         assert page.is_visible(".refused")
 
 
@@ -211,16 +198,15 @@ def test_marks_by_keyboard_say_what_hover_says(visit):
 def test_every_control_by_mouse(visit):
     with visit() as page:
         page.locator("[data-name=batch] input[type=range]").click(position={"x": 300, "y": 15})
-        page.wait_for_timeout(50)
+        settled(page)
         assert not page.inner_text(".because").startswith("1.05")
         page.fill("[data-name=batch] input[type=text]", "37")
         page.keyboard.press("Enter")
-        page.wait_for_timeout(50)
+        settled(page)
         assert "you are here: batch 37" in page.text_content("svg.plot")
         page.fill("[data-name=context] input[type=text]", "8k")
         page.keyboard.press("Tab")
-        settled(page)
-        assert "c=8192" in state(page)
+        addressed(page, "c=8192")
         page.fill("[data-name=context] input[type=text]", "many")
         page.keyboard.press("Tab")
         assert page.get_attribute("[data-name=context] input[type=text]", "aria-invalid") == "true"
@@ -228,13 +214,12 @@ def test_every_control_by_mouse(visit):
         selects = page.locator(".more select")
         for i, value in enumerate(("int4:128", "fp8", "fp8", "measured", "a100-80gb-sxm")):
             selects.nth(i).select_option(value)
-            page.wait_for_timeout(60)
-        settled(page)
-        assert "w=int4:128&kv=fp8&x=fp8&at=measured" in state(page)
-        assert "on=h100-sxm,a100-80gb-sxm" in state(page)
+            settled(page)
+        addressed(page, "w=int4:128&kv=fp8&x=fp8&at=measured")
+        assert "on=h100-sxm,a100-80gb-sxm" in recorded(page)
         assert page.locator("circle.here").count() == 2
         page.click(".chip button")
-        page.wait_for_timeout(60)
+        settled(page)
         assert page.locator("circle.here").count() == 1
         page.click(".levers button >> nth=0")
         page.click("text=The picture as a table")
@@ -244,18 +229,18 @@ def test_every_control_by_mouse(visit):
 def test_the_textbook_story_and_its_break(visit):
     with visit() as page:
         page.click("text=The textbook story")
-        page.wait_for_timeout(60)
+        settled(page)
         assert page.inner_text(".because").startswith("1 FLOP/byte")
         page.fill("[data-name=batch] input[type=text]", "256")
         page.keyboard.press("Enter")
-        page.wait_for_timeout(60)
+        settled(page)
         near = float(re.match(r"[\d.]+", page.inner_text(".because"))[0])
         assert 250 < near < 260
         slider = page.locator("[data-name=context] input[type=range]")
         slider.focus()
         for _ in range(11):
             page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(60)
+        settled(page)
         assert page.inner_text(".because").startswith("49.2 FLOP/byte")
         assert "limit 59.9" in page.text_content("svg.plot")
 
@@ -272,29 +257,27 @@ def test_a_link_reproduces_the_view_and_back_undoes(visit):
             page.fill("[data-name=context] input[type=text]", str(rng.randint(1, 200000)))
             page.keyboard.press("Enter")
             page.click(f".segments label >> nth={rng.randrange(4)}")
-            settled(page)
-            seen.append((state(page), verdict(page)))
+            seen.append((recorded(page), verdict(page)))
     for hash, said in seen:
         with visit(hash) as page:
             assert verdict(page) == said
-            settled(page)
-            assert state(page) == hash
+            assert recorded(page) == hash
     with visit() as page:
         first = verdict(page)
         page.fill("[data-name=batch] input[type=text]", "64")
         page.keyboard.press("Enter")
-        settled(page)
+        addressed(page, "b=64")
         second = verdict(page)
         page.click("text=Experts")
-        settled(page)
+        addressed(page, "m=qwen3-30b-a3b")
         page.go_back()
-        page.wait_for_timeout(60)
+        settled(page)
         assert verdict(page) == second
         page.go_back()
-        page.wait_for_timeout(60)
+        settled(page)
         assert verdict(page) == first
         page.go_forward()
-        page.wait_for_timeout(60)
+        settled(page)
         assert verdict(page) == second
 
 
@@ -317,8 +300,7 @@ def test_a_link_to_a_step_of_the_story_shows_what_it_tells(visit):
         assert page.is_checked(".toggle input")
         assert "batch 16" in page.text_content("svg.plot")
         page.select_option(".field select >> nth=0", "llama-3.1-8b")
-        settled(page)
-        link = state(page)
+        link = recorded(page)
     with visit(link) as page:
         assert page.input_value(".field select >> nth=0") == "llama-3.1-8b"
         assert page.is_visible(".story")
@@ -332,7 +314,7 @@ def test_the_story_is_told_to_the_end(visit, language):
         page.click(".presets .primary")
         told = []
         for _ in range(12):
-            page.wait_for_timeout(60)
+            settled(page)
             if page.is_hidden(".story"):
                 break
             text = page.inner_text(".story")
@@ -340,7 +322,7 @@ def test_the_story_is_told_to_the_end(visit, language):
             told.append(page.inner_text(".story h2"))
             for button in page.locator(".tries button").all():
                 button.click()
-                page.wait_for_timeout(30)
+                settled(page)
                 assert button.get_attribute("aria-pressed") == "true"
                 assert "{" not in page.inner_text(".story")
             page.click(".story .bar .primary")
@@ -355,12 +337,11 @@ def test_languages_switch_and_stay(visit):
         latin = page.evaluate("document.body.innerText")
         assert "at best" not in latin
         page.click("[data-lang=en]")
-        page.wait_for_timeout(80)
-        assert page.inner_text(".verdict") == "memory-bound"
         settled(page)
-        assert "lang=en" in state(page)
+        assert page.inner_text(".verdict") == "memory-bound"
+        addressed(page, "lang=en")
         page.go_back()
-        page.wait_for_timeout(80)
+        settled(page)
         assert page.inner_text(".verdict").startswith("访存受限")
 
 
@@ -404,7 +385,7 @@ def test_dark_forced_colours_and_print(visit):
             assert page.locator(gone).first.is_hidden()
         assert page.is_visible("svg.plot")
         assert page.is_visible(".verdict")
-        page.wait_for_timeout(60)
+        settled(page)
         assert "overlapped bound" in page.inner_text(".panel")
         assert page.locator(".twin tbody tr").nth(3).is_visible()
 
@@ -420,7 +401,7 @@ def test_axe_finds_nothing(visit, scheme, language):
     with visit("#ops=1&on=h100-sxm,mi300x", language=language, color_scheme=scheme) as page:
         page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
         page.click(".presets .primary")
-        page.wait_for_timeout(100)
+        settled(page)
         page.evaluate(source)
         found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]] == []
@@ -479,8 +460,7 @@ def test_it_works_in_a_frame(browser, files):
     frame.locator("html.ready").wait_for()
     frame.locator("[data-name=batch] input[type=text]").fill("8")
     frame.locator("[data-name=batch] input[type=text]").press("Enter")
-    page.wait_for_timeout(500)
-    assert "batch 8" in frame.locator("svg.plot").text_content()
+    frame.locator("svg.plot", has_text="you are here: batch 8").wait_for()
     context.close()
     assert said == []
 

@@ -12,6 +12,7 @@ from page.cases import expected, groups_json, random_step, whole_catalogue
 from page.conftest import Quiet
 from page.files import read
 from page.test_page_core import READ, _flat, core
+from page.waits import go
 from roofline import answer
 from roofline.bound import Case
 from roofline.errors import InputError, RooflineError
@@ -233,8 +234,7 @@ def test_a_served_page_says_what_python_answers(browser):
             (load_model("llama-3.1-70b"), "llama-3.1-70b", "h100-sxm", 16, 8),
         ]
         for model, id, machine, devices, batch in cases:
-            page.evaluate(f"location.hash = '#m={id}&on={machine}&tp={devices}&b={batch}'")
-            page.wait_for_timeout(150)
+            go(page, f"#m={id}&on={machine}&tp={devices}&b={batch}")
             said = page.inner_text(".panel").replace("\xa0", " ")
             e = explain(model, machine, Step.decode(batch, 2048), parallel=Parallel(tp=devices))
             (label, because), *rest = answer.lines(e, Words("en"))

@@ -7,6 +7,7 @@ from base64 import b64encode
 
 import pytest
 
+from page.waits import settled
 from roofline.explanation import explain
 from roofline.page.make import element_module, fragment
 from roofline.parallel import Parallel
@@ -44,10 +45,10 @@ def test_two_on_a_page_with_their_own_settings(browser, module):
     assert second.locator(".verdict").inner_text().startswith("访存受限")
     first.locator("[data-name=batch] input[type=range]").focus()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_timeout(60)
+    settled(page)
     assert not first.locator(".because").inner_text().startswith("32 FLOP/byte")
     page.evaluate("document.querySelector('roofline-chart').setAttribute('batch', '1')")
-    page.wait_for_timeout(60)
+    settled(page)
     assert first.locator(".because").inner_text().startswith("1.05 FLOP/byte")
     assert page.evaluate("document.querySelector('roofline-chart').state.batch") == 1
     assert "about:blank" in page.url

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from page.waits import settled
 from roofline.page.make import page as make_page
 from roofline.points import read_points
 
@@ -32,9 +33,10 @@ def lines(*points):
 
 
 def drop(page, content, name="points.jsonl"):
+    page.evaluate("document.querySelector('.message').textContent = ''")
     page.set_input_files("#file", {"name": name, "mimeType": "text/plain", "buffer": content})
     page.locator(".message:not(:empty)").wait_for(timeout=60_000)
-    page.wait_for_timeout(60)
+    settled(page)
     return page.inner_text(".message")
 
 
@@ -45,7 +47,7 @@ def test_points_are_placed_with_their_share_of_the_roof(visit):
         assert "1 of other models" in said
         assert "1 lines are not points" in said
         page.click("text=The picture as a table")
-        page.wait_for_timeout(60)
+        settled(page)
         row = page.locator("table").nth(2).locator("tbody tr").first.inner_text()
         # 9.61 ms at best over 12 ms measured
         assert row.split("\t")[-2:] == ["80 %", "at the wall: KV cache"]
@@ -141,7 +143,7 @@ def test_markup_stays_text(visit):
             page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
             page.locator(".cursor").focus()
             page.keyboard.press("End")
-            page.wait_for_timeout(80)
+            settled(page)
             assert page.evaluate("window.hacked") is None
             assert page.locator("img").count() == 0
             assert page.locator("script").count() == scripts
@@ -192,7 +194,7 @@ def test_ten_thousand_points_are_one_element_and_a_million_are_thinned(visit, tm
         before = page.inner_text(".because")
         page.locator("[data-name=batch] input[type=range]").focus()
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.inner_text(".because") != before
     with visit() as page:
         path = tmp_path / "many.jsonl"

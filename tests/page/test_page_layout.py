@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+from page.waits import settled
+
 WIDTHS = (360, 768, 1440)
 MACHINES = ("h100-sxm", "rtx-4090", "m2-max-38c", "xeon-8480", "gb10")
 ENDS = ((1, 1), (1, 131072), (4096, 1), (4096, 131072))
@@ -69,12 +71,12 @@ def test_labels_never_collide(lab, width, language):
 def test_words_never_collide_either(visit, width, language):
     with visit("#c=8192&b=64&ops=1", width, language=language) as page:
         page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.evaluate("crowding(document.body)") == []
         assert page.evaluate("collisions(document, innerWidth)") == []
         page.click(".presets .primary")
         for _ in range(10):
-            page.wait_for_timeout(60)
+            settled(page)
             assert page.evaluate("crowding(document.body)") == []
             page.click(".story .bar .primary")
 

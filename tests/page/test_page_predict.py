@@ -16,6 +16,7 @@ import pytest
 from page.conftest import Quiet
 from page.files import read
 from page.test_page_core import READ
+from page.waits import addressed, go
 from roofline.bound import Case
 from roofline.errors import InputError, NotFound
 from roofline.machine.load import load as load_machine
@@ -230,8 +231,7 @@ def test_a_served_page_shows_the_prediction_beside_the_bound(browser, server):
     engine.select_option("sglang")
     other = predict(MODEL, MACHINE, engine="sglang", step=Step.decode(37, 3000)).tokens_per_s
     row(page).filter(has_text=digits(other.value)).wait_for()
-    page.wait_for_timeout(450)
-    assert "e=sglang" in page.evaluate("location.hash")
+    addressed(page, "e=sglang")
     engine.select_option("")
     row(page).wait_for(state="hidden")
     assert page.locator("rect.predicted").count() == 0
@@ -291,8 +291,7 @@ def test_devices_and_prediction_in_every_look(browser, tmp_path, scheme, languag
     page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
     page.evaluate(axe.read_text("utf-8"))
     for hash in ("#tp=4&b=8&ops=1", "#tp=64&b=1", "#on=h100-sxm,rtx-4090&tp=8&b=4096"):
-        page.evaluate(f"location.hash = {hash!r}")
-        page.wait_for_timeout(150)
+        go(page, hash)
         assert page.evaluate("collisions(document, innerWidth)") == [], hash
         assert page.evaluate("crowding(document.body)") == [], hash
         found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")

@@ -2,7 +2,7 @@
 
 import { makeChart } from "./chart.js";
 import { makeControls } from "./controls.js";
-import { download, h, setText } from "./dom.js";
+import { download, h, setAttribute, setText } from "./dom.js";
 import { copyText, figure, saveSvg, toPng } from "./files.js";
 import { makePanel } from "./panel.js";
 import { machineName } from "./plot.js";
@@ -34,8 +34,11 @@ export function mount(root, data, t, options) {
   let view = null;
   let waiting = 0;
   const later = () => {
+    isBusy(true);
     if (!waiting) waiting = requestAnimationFrame(render);
   };
+  // For whoever listens instead of looking: the words are not all of this view yet.
+  const isBusy = (yes) => setAttribute(panel.element, "aria-busy", String(yes));
   const predictions = makePredictions(data, later);
   const viewOf = makeViews(data, predictions);
 
@@ -118,6 +121,7 @@ export function mount(root, data, t, options) {
     panel.finish(view);
     table.update(view);
     setText(foot, sourceLines().join(" · "));
+    isBusy(waiting !== 0);
   }
 
   function render() {
@@ -125,6 +129,7 @@ export function mount(root, data, t, options) {
     const next = viewOf(state, points, t);
     if (!next) {
       setText(message, t("note.no-ceilings", { machine: state.machines.join(", ") }));
+      isBusy(false);
       return;
     }
     view = next;

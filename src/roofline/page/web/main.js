@@ -61,6 +61,7 @@ function start() {
   }
 
   function record(state) {
+    clearTimeout(timer);
     timer = 0;
     const hash = writeHash(state, data);
     if (hash === location.hash) return;
