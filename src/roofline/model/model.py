@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Protocol
 
 from ..record import field, record, replace
@@ -273,27 +274,41 @@ class Model:
         return total + self.tables * table + vectors * activation.size
 
 
-def _alike(layer: Layer, scheme: Scheme) -> Iterator[tuple[str, int]]:
-    """A path prefix and how many layers share its formats."""
+Alike = tuple[tuple[str, int], ...]
+
+
+def _alike(layer: Layer, scheme: Scheme) -> Alike:
+    """Path prefixes, and how many layers share the formats of each."""
     if isinstance(scheme, Uniform):
-        yield f"{layer.prefix}.{layer.indices[0]}.", len(layer.indices)
-        return
-    paths = [m.path for part in layer.parts for m in part.linears()]
+        return ((f"{layer.prefix}.{layer.indices[0]}.", len(layer.indices)),)
+    # Kept with the scheme: hundreds of matrices are asked for their formats, and a model is
+    # priced in one scheme for every choice of cache, arithmetic and devices.
+    known: dict[Any, Alike] = vars(scheme).setdefault("_alike", {})
+    paths = tuple(m.path for part in layer.parts for m in part.linears())
+    key = (layer.prefix, layer.indices, paths)
+    if key not in known:
+        known[key] = _grouped(layer, scheme, paths)
+    return known[key]
+
+
+def _grouped(layer: Layer, scheme: Scheme, paths: tuple[str, ...]) -> Alike:
     found: dict[tuple[Any, ...], list[Any]] = {}
     for i in layer.indices:
         prefix = f"{layer.prefix}.{i}."
         key = tuple((scheme.weight(prefix + p), scheme.compute(prefix + p)) for p in paths)
         found.setdefault(key, [prefix, 0])[1] += 1
-    yield from ((prefix, count) for prefix, count in found.values())
+    return tuple((prefix, count) for prefix, count in found.values())
+
+
+_price = attrgetter(*(name for name in Operator.__match_args__ if name != "count"))
 
 
 def together(operators: list[Operator]) -> tuple[Operator, ...]:
     """Equal operators of different layers, as one with their counts added."""
-    found: dict[Operator, int] = {}
+    found: dict[Any, list[Any]] = {}
     for op in operators:
-        key = replace(op, count=1)
-        found[key] = found.get(key, 0) + op.count
-    return tuple(replace(op, count=n) for op, n in found.items())
+        found.setdefault(_price(op), [op, 0])[1] += op.count
+    return tuple(op if op.count == n else replace(op, count=n) for op, n in found.values())
 
 
 def gather(

@@ -129,21 +129,25 @@ def divided(part: Part, layout: Parallel) -> Part:
     return found
 
 
+def divides(model: Model, layout: Parallel) -> bool:
+    """Whether every part of a model can be divided so."""
+    try:
+        for layer in model.layers:
+            for part in layer.parts:
+                divided(part, layout)
+    except (InputError, UnsupportedError):
+        return False
+    return True
+
+
 def _asked(layout: Parallel) -> str:
     asked = {n: getattr(layout, n) for n in ("tp", "dp", "ep")}
     return " ".join(f"--{n} {value}" for n, value in asked.items() if value != 1)
 
 
 def _would(model: Model, layout: Parallel) -> str:
-    parts = {part for layer in model.layers for part in layer.parts}
-
     def works(**changes: int) -> bool:
-        try:
-            for part in parts:
-                divided(part, replace(layout, **changes))
-        except InputError:
-            return False
-        return True
+        return divides(model, replace(layout, **changes))
 
     shares = [n for n in range(1, layout.width + 1) if layout.width % n == 0 and works(ep=n)]
     if shares:  # as many devices, the experts divided otherwise
