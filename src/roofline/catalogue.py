@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from .errors import NotFound
@@ -13,6 +14,7 @@ from .errors import NotFound
 _SKIP = re.compile(r"[^a-z0-9.]+")
 
 
+@lru_cache(1 << 13)
 def key(name: str) -> str:
     """A name as it is compared: lower case, words joined by single hyphens, + spelled out."""
     return _SKIP.sub("-", name.lower().replace("+", " plus ")).strip("-")

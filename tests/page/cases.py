@@ -22,7 +22,7 @@ def whole_catalogue() -> dict[str, Any]:
     return page_data(models, machines, date="2026-01-01")
 
 
-_model = lru_cache(load_model)
+load_once = lru_cache(load_model)
 _machine = lru_cache(load_machine)
 
 
@@ -109,7 +109,7 @@ def random_cases(count: int, seed: int, each: int = 12) -> dict[str, Any]:
         # A third of the cases on one device, the others on as many as may or may not be joined.
         devices = rng.choice([1, 1, 1, 2, 2, 4, 8, 8, 16, 32, 64, 128])
         try:
-            case = Case(_model(m), _machine(k), parallel=Parallel(tp=devices), **options)
+            case = Case(load_once(m), _machine(k), parallel=Parallel(tp=devices), **options)
         except RooflineError:
             case = None
         for _ in range(each if case else 1):

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from page.cases import whole_catalogue
+from page.cases import load_once, whole_catalogue
 from roofline import catalogue
 from roofline.errors import NotFound, RooflineError, UnsupportedError
 from roofline.machine.load import entries as machine_entries
 from roofline.machine.load import load as load_machine
 from roofline.model import formats
-from roofline.model import load as load_model
 from roofline.model.load import entries as model_entries
 from roofline.model.model import Uniform
 from roofline.page.build import page_words
@@ -90,13 +89,13 @@ def some_point(rng: random.Random, n: int, model: str, depth: int) -> dict[str, 
         "settings": rng.choice([{}, {"device": "cuda:0"}, {"device": "cpu"}]),
         "run": str(n),
     }
-    point["model"] = rng.choice([model, model, f"org/{load_model(model).name}", None, "no-such"])
+    point["model"] = rng.choice([model, model, f"org/{load_once(model).name}", None, "no-such"])
     point["machine"] = rng.choice([None, *MACHINES, "NVIDIA H100 SXM", "somebody's desk"])
     point["weights"] = rng.choice([None, "bf16", "fp8", "AWQ", "q4_k_m", "int3:64", "4.5 bpw"])
     point["kv"] = rng.choice([None, None, "fp8", "int4:32", "float16", "nonsense"])
     point["compute"] = rng.choice([None, None, None, "bf16", "fp8", "bfloat16"])
     if rng.random() < 0.2:
-        point["weight_bytes"] = load_model(model).parameters * rng.uniform(0.3, 2)
+        point["weight_bytes"] = load_once(model).parameters * rng.uniform(0.3, 2)
     if rng.random() < 0.3:
         point["roof"] = rng.choice(ROOFS)
     if point["devices"] == 2 and rng.random() < 0.3:
@@ -121,7 +120,7 @@ def placed_by_python(given: dict[str, Any], state: dict[str, Any]) -> Any:
     try:
         if point.weights is None and weights is None:
             # The page's own default is the checkpoint's format, but for what a file's size says.
-            scheme = load_model(state["model"]).scheme
+            scheme = load_once(state["model"]).scheme
             if not isinstance(scheme, Uniform):
                 return "cannot be said"
             sized = point.weight_bytes is not None and _by_size(point, state["model"])
@@ -132,7 +131,7 @@ def placed_by_python(given: dict[str, Any], state: dict[str, Any]) -> Any:
 
 
 def _by_size(point: Any, name: str) -> bool:
-    model = load_model(name) if point.layers is None else shortened(name, point.layers)
+    model = load_once(name) if point.layers is None else shortened(name, point.layers)
     return 1 <= 8 * point.weight_bytes / model.parameters <= 33
 
 
@@ -154,7 +153,7 @@ def some_questions(count: int, seed: int) -> list[dict[str, Any]]:
     asked = []
     for n in range(count):
         model = models[n % len(models)]
-        depth = load_model(model).depth
+        depth = load_once(model).depth
         state = {
             "model": model,
             "machines": [rng.choice(MACHINES)],
@@ -164,7 +163,7 @@ def some_questions(count: int, seed: int) -> list[dict[str, Any]]:
             "ceilings": rng.choice(["", "", "datasheet"]),
         }
         asked.append(
-            {"state": state, "points": [some_point(rng, i, model, depth) for i in range(8)]}
+            {"state": state, "points": [some_point(rng, i, model, depth) for i in range(5)]}
         )
     return asked
 
@@ -188,7 +187,7 @@ def test_points_of_all_kinds_lie_where_place_puts_them(node):
             found = placed_by_python(one, state)
             if found == "cannot be said":
                 continue
-            if one["devices"] > 1 and layers not in (None, load_model(state["model"]).depth):
+            if one["devices"] > 1 and layers not in (None, load_once(state["model"]).depth):
                 found = None  # the page has no exchanges of fewer layers
             if "layout" in one:
                 found = None  # nor stages
@@ -217,10 +216,10 @@ def test_points_of_all_kinds_lie_where_place_puts_them(node):
         if len(expected) == len(shown):
             for n, (_, gap) in zip(expected, judged(list(expected.values())), strict=True):
                 assert shown[n]["verdict"] == gap.code, (points[n], state)
-    assert compared > 400
-    assert short > 60
-    assert spread > 40
-    assert alone > 40
+    assert compared > 300
+    assert short > 40
+    assert spread > 30
+    assert alone > 20
 
 
 NAMES = """

@@ -22,11 +22,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ..errors import InputError, UnsupportedError
 from ..model import Model
 from ..model.formats import Format
 from ..model.model import Uniform
 from ..parallel.layout import Parallel
-from ..parallel.shard import divides
 from ..parallel.split import split
 from ..record import replace
 from ..work import BYTES, Operator, Work
@@ -59,10 +59,10 @@ def tables(model: Model, most: int = MOST_DEVICES) -> list[Table]:
     """
     found: list[tuple[list[int], list[dict[str, Table]]]] = []
     for n in (1 << k for k in range(most.bit_length())):
-        layout = Parallel(tp=n)
-        if not divides(model, layout):
+        try:
+            one = _kinds(model, Parallel(tp=n))
+        except (InputError, UnsupportedError):
             break
-        one = _kinds(model, layout)
         if found and _shape(found[-1][1][-1]) == _shape(one):
             found[-1][0].append(n)
             found[-1][1].append(one)

@@ -17,7 +17,7 @@ from ..model.ffn import Experts
 from ..model.model import Layer, Model
 from ..model.parts import Part
 from ..record import replace
-from .layout import Parallel
+from .layout import MOST, Parallel, divisors
 
 LARGEST_TRIED = 1024
 """Divisors up to this are looked for when a split is impossible."""
@@ -115,9 +115,13 @@ def _divided(model: Model, layout: Parallel) -> tuple[Layer, ...]:
 
 def divided(part: Part, layout: Parallel) -> Part:
     """What one device runs of a part."""
+    return _cut(part, layout.tp, layout.ep, layout.width)
+
+
+def _cut(part: Part, tp: int, ep: int, width: int) -> Part:
     if isinstance(part, Experts):
-        return part.split(layout.tp, layout.ep, layout.width)
-    if layout.tp == 1:
+        return part.split(tp, ep, width)
+    if tp == 1:
         return part
     split: Any = getattr(part, "split", None)
     if split is None:
@@ -125,19 +129,8 @@ def divided(part: Part, layout: Parallel) -> Part:
             f"how {type(part).__name__} divides over devices is not counted yet; --dp and --pp "
             "leave it whole"
         )
-    found: Part = split(layout.tp)
+    found: Part = split(tp)
     return found
-
-
-def divides(model: Model, layout: Parallel) -> bool:
-    """Whether every part of a model can be divided so."""
-    try:
-        for layer in model.layers:
-            for part in layer.parts:
-                divided(part, layout)
-    except (InputError, UnsupportedError):
-        return False
-    return True
 
 
 def _asked(layout: Parallel) -> str:
@@ -146,14 +139,24 @@ def _asked(layout: Parallel) -> str:
 
 
 def _would(model: Model, layout: Parallel) -> str:
-    def works(**changes: int) -> bool:
-        return divides(model, replace(layout, **changes))
+    parts = {part for layer in model.layers for part in layer.parts}
 
-    shares = [n for n in range(1, layout.width + 1) if layout.width % n == 0 and works(ep=n)]
+    def works(tp: int, ep: int) -> bool:
+        width = tp * layout.dp
+        if width % ep or width * layout.pp > MOST:
+            return False
+        try:
+            for part in parts:
+                _cut(part, tp, ep, width)
+        except InputError:
+            return False
+        return True
+
+    shares = [n for n in divisors(layout.width) if works(layout.tp, n)]
     if shares:  # as many devices, the experts divided otherwise
         return f"--ep may be {_listed(shares)}"
     most = max(LARGEST_TRIED, 2 * layout.width)
-    groups = [n for n in range(1, most + 1) if works(tp=n, ep=_common(layout, n))]
+    groups = [n for n in range(1, most + 1) if works(n, _common(layout, n))]
     return f"--tp may be {_listed(groups)}" if groups else "it cannot be divided over them"
 
 
