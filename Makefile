@@ -5,8 +5,8 @@
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 
-# What measures runs by itself; all else in two processes, what drives a browser last.
-ALONE := tests/measure tests/engines
+# What times something runs alone; all else in two processes, what drives a browser last.
+TIMED := tests/measure tests/engines
 BROWSER := tests/page
 
 .PHONY: test check setup docs bench
@@ -20,8 +20,8 @@ check:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(PYTHON) -m pytest -q -n 2 --durations=8 $(addprefix --ignore=,$(ALONE) $(BROWSER))
-	$(PYTHON) -m pytest -q --durations=8 $(ALONE)
+	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not alone" --ignore=$(BROWSER)
+	$(PYTHON) -m pytest -q --durations=8 -m alone $(TIMED)
 	$(PYTHON) -m pytest -q -n 2 --durations=8 $(BROWSER)
 
 docs:

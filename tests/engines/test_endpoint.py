@@ -22,6 +22,8 @@ from roofline.points import PointsWriter, read_points
 
 from .fake_server import MODEL, FakeServer, Script
 
+pytestmark = pytest.mark.alone
+
 QUICK = Limits(connect=0.5, first=0.4, between=0.4, wave=3.0)
 KEY = "sk-secret-never-shown"
 

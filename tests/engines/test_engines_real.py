@@ -26,6 +26,8 @@ from roofline.place import place
 from roofline.place.resolve import Resolver
 from roofline.points import read_points
 
+pytestmark = pytest.mark.alone
+
 TINY: dict[str, Any] = {
     "model_type": "llama",
     "hidden_size": 256,

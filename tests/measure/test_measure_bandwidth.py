@@ -13,6 +13,8 @@ from roofline.measure.limits import Limits
 from roofline.measure.sampling import sample
 from roofline.measure.topology import Cache, Core
 
+pytestmark = pytest.mark.alone
+
 GIB = 1 << 30
 
 

@@ -20,6 +20,8 @@ from roofline.measure.quiet import Finding
 from roofline.measure.session import Result
 from roofline.words import Words, languages
 
+pytestmark = pytest.mark.alone
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRC = os.path.join(HERE, "..", "..", "src")
 

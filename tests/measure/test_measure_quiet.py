@@ -15,6 +15,8 @@ from roofline.measure.limits import Limits
 from roofline.measure.quiet import Snapshot
 from roofline.measure.topology import Core
 
+pytestmark = pytest.mark.alone
+
 BASE = {
     "time": 0.0,
     "own": 0.0,
