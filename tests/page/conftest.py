@@ -76,17 +76,11 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Addresses of pages on disk: the default one, and one of the whole catalogue."""
-    folder = tmp_path_factory.mktemp("pages")
-    models, machines = everything()
-    pages = {
-        "default": make_page(language="en", date="2026-01-02"),
-        "all": make_page(models=models, machines=machines, language="en", date="2026-01-02"),
-    }
-    for name, text in pages.items():
-        (folder / f"{name}.html").write_text(text, encoding="utf-8")
-    return {name: f"file://{folder}/{name}.html" for name in pages}
+def default_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the default page on disk."""
+    path = tmp_path_factory.mktemp("pages") / "default.html"
+    path.write_text(make_page(language="en", date="2026-01-02"), encoding="utf-8")
+    return f"file://{path}"
 
 
 class Quiet:
@@ -99,7 +93,7 @@ class Quiet:
 
 
 @pytest.fixture
-def visit(browser: Any, files: dict[str, str]) -> Any:
+def visit(browser: Any, default_page: str) -> Any:
     """``with visit(hash, width, language, …) as page``: a page, its console checked at the end."""
 
     @contextmanager
@@ -108,7 +102,6 @@ def visit(browser: Any, files: dict[str, str]) -> Any:
         width: int = 1200,
         height: int = 900,
         language: str = "en-US",
-        which: str = "default",
         loud: bool = False,
         **options: Any,
     ) -> Iterator[Any]:
@@ -117,7 +110,7 @@ def visit(browser: Any, files: dict[str, str]) -> Any:
         )
         page = context.new_page()
         quiet = Quiet(page)
-        page.goto(files[which] + hash)
+        page.goto(default_page + hash)
         if options.get("java_script_enabled", True):
             page.wait_for_selector("html.ready")
             page.evaluate(read("lab.js") + "; Object.assign(window, { collisions, crowding });")

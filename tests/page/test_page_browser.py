@@ -9,8 +9,10 @@ from importlib import resources
 
 import pytest
 
-from page.waits import addressed, recorded, settled
+from page.waits import addressed, go, recorded, settled
 from roofline.page.build import page_words
+from roofline.page.data import everything
+from roofline.page.make import page as make_page
 
 
 def verdict(page):
@@ -153,14 +155,15 @@ def test_devices_that_cannot_be_are_refused_in_words(visit):
         "#m=llama-3.1-8b&on=h100-sxm&tp=3": ("powers of two", "--tp 3"),
         "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8": ("RTX 4090", "Shown on 4."),
     }
-    for hash, words in cases.items():
-        with visit(hash) as page:
+    with visit() as page:
+        for hash, words in cases.items():
+            go(page, hash)
             said = page.inner_text(".refused")
             assert all(word in said for word in words), said
             assert page.inner_text(".verdict")
-    with visit("#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8") as page:
+        go(page, "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8")
         assert "8 × H100 SXM / 4 × RTX 4090" in page.inner_text("h2.title")
-    with visit("#m=llama-3.1-8b&on=h100-sxm&tp=8") as page:
+        go(page, "#m=llama-3.1-8b&on=h100-sxm&tp=8")
         assert not page.is_visible(".refused")
         machine = page.locator(".field", has_text=re.compile("^Machine")).locator("select")
         machine.select_option("m2-max-38c")
@@ -437,22 +440,22 @@ def test_export_carries_sources_and_date(visit, tmp_path):
         assert any(line.startswith("decode,64,31.9") for line in lines)
 
 
-def test_default_file_is_small(files):
+def test_default_file_is_small(default_page):
     import gzip
     from urllib.request import url2pathname
 
-    with open(url2pathname(files["default"].removeprefix("file://")), "rb") as file:
+    with open(url2pathname(default_page.removeprefix("file://")), "rb") as file:
         assert len(gzip.compress(file.read(), 9)) < 120_000
 
 
-def test_it_works_in_a_frame(browser, files):
+def test_it_works_in_a_frame(browser, default_page):
     context = browser.new_context()
     page = context.new_page()
     said = []
     page.on("console", lambda message: said.append(message.text))
     from urllib.request import url2pathname
 
-    with open(url2pathname(files["default"].removeprefix("file://")), encoding="utf-8") as file:
+    with open(url2pathname(default_page.removeprefix("file://")), encoding="utf-8") as file:
         text = file.read()
     page.set_content("<iframe sandbox='allow-scripts' width=900 height=900></iframe>")
     page.evaluate("(text) => { document.querySelector('iframe').srcdoc = text }", text)
@@ -465,11 +468,9 @@ def test_it_works_in_a_frame(browser, files):
     assert said == []
 
 
-def test_json_of_the_page_is_what_it_says(files):
-    from urllib.request import url2pathname
-
-    with open(url2pathname(files["all"].removeprefix("file://")), encoding="utf-8") as file:
-        text = file.read()
+def test_json_of_the_page_is_what_it_says():
+    models, machines = everything()
+    text = make_page(models=models, machines=machines, language="en")
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])["data"]
     assert len(data["models"]) > 100
     assert data["schema"] == "roofline.page/1"
