@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 
-
 from page.waits import settled
 from roofline.page.make import page as make_page
 from roofline.points import read_points
