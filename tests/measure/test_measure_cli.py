@@ -17,6 +17,7 @@ from roofline.machine.load import from_data, load
 from roofline.measure import consistency, devices, quiet, record, session, store
 from roofline.measure.limits import Limits
 from roofline.measure.quiet import Finding
+from roofline.measure.sampling import Candidate, Probe, Series, Window, sample
 from roofline.measure.session import Result
 from roofline.words import Words, languages
 
@@ -211,6 +212,7 @@ def test_modes():
 
 
 ALL_FINDINGS = {
+    "unsettled": {"key": "compute.fp32", "apart": 0.1},
     "busy": {"cpus": 1.0, "of": 2},
     "load": {"load": 1.0},
     "steal": {"share": 0.1},
@@ -345,6 +347,21 @@ def test_emulated_precisions_are_no_roof():
     assert "compute.int8" in made.figures
 
 
+def test_what_is_no_roof_is_given_no_more_time():
+    def one(key, rate):
+        series = Series(Probe(key, ()), Candidate("x", 1.0, None))
+        series.rates.append(rate)
+        return series
+
+    rates = {"compute.fp32": 4.0, "compute.fp64": 2.0, "compute.bf16": 1.0, "compute.fp16": 9.0,
+             "bandwidth.L1": 1.0, "overhead.launch": 1.0, "gemm.fp32.m1": 1.0}  # fmt: skip
+    table = {key: [one(key, rate)] for key, rate in rates.items()}
+    table["compute.int8"] = []
+    assert [*session._roofs(table)] == [
+        "compute.fp32", "compute.fp64", "compute.fp16", "bandwidth.L1",
+    ]  # fmt: skip
+
+
 class Terminal:
     def __init__(self, tty):
         self.tty, self.text = tty, ""
@@ -362,7 +379,6 @@ class Terminal:
 @pytest.mark.parametrize("tty", [True, False])
 def test_live_table(tty, monkeypatch):
     from roofline.measure import live
-    from roofline.measure.sampling import Candidate, Probe, Window, sample
 
     stream = Terminal(tty)
     monkeypatch.setattr(live, "_EVERY", 0.0)

@@ -83,6 +83,17 @@ def test_clock_and_drift():
     assert [f.values["key"] for f in found if f.code == "drift"] == ["compute.fp32"]
 
 
+def test_what_does_not_repeat_is_said_of_the_worst_roof():
+    apart = [
+        figure("bandwidth.memory", repeat=0.08),
+        figure("compute.fp32", repeat=0.2),
+        figure("overhead.launch", repeat=0.9),
+    ]
+    found = [f for f in review(snap(time=1.0), apart) if f.code == "unsettled"]
+    assert [f.values for f in found] == [{"key": "compute.fp32", "apart": 0.2}]
+    assert codes(review(snap(time=1.0), [figure("compute.fp32", repeat=0.04)])) == {}
+
+
 def test_setting():
     t = topology(hypervisor="kvm", governor="powersave", huge_pages="never")
     limits = Limits(t.cores[:1], 0.5, None, 1 << 30)

@@ -115,6 +115,43 @@ def test_time_is_kept_even_with_slow_candidates():
     assert world.now < 15.1
 
 
+def test_what_does_not_repeat_is_given_more_time():
+    """A neighbour leaves late in the run: its figure goes on until both halves agree."""
+    world = World()
+    slow_until = 9.0
+    probes = [
+        Probe("quiet", (world.candidate("quiet", 1, 0.02),)),
+        Probe("late", (world.candidate("late", 1, lambda t: 0.02 if t > slow_until else 0.03),)),
+    ]
+    alone, _ = run(probes, world, 10)
+    assert alone["late"][0].repeat == pytest.approx(1 / 3)
+    world.now = 0.0
+    heard = []
+    more, done = run(probes, world, 10, extra=20, progress=lambda *a: heard.append((a[0], a[3])))
+    assert done
+    assert more["late"][0].repeat == 0
+    assert len(more["quiet"][0].rates) == len(alone["quiet"][0].rates)
+    assert 12 < world.now < 16
+    left = [seconds for stage, seconds in heard if stage == "settle"]
+    assert left == sorted(left, reverse=True)
+    assert 0 < left[-1] < left[0] <= 20
+
+
+def test_only_what_is_asked_for_is_given_more_time():
+    world = World()
+    falling = [world.candidate(k, 1, lambda t: 0.02 * (1 + t)) for k in "ab"]
+    probes = [Probe(k, (one,)) for k, one in zip("ab", falling, strict=True)]
+    table, _ = run(probes, world, 10, extra=5, again=lambda table: [k for k in table if k == "b"])
+    assert len(table["b"][0].rates) > len(table["a"][0].rates) + 10
+
+
+def test_what_never_repeats_costs_no_more_than_the_extra_time():
+    world = World()
+    falling = world.candidate("x", 1, lambda t: 0.02 * (1 + t))
+    run([Probe("x", (falling,))], world, 10, extra=5)
+    assert 15 <= world.now < 16.5
+
+
 def test_drift_of_a_machine_that_slows_down():
     world = World()
     probe = Probe("compute.fp32", (world.candidate("x", 1, lambda t: 0.01 * (1 + t / 10)),))

@@ -17,6 +17,7 @@ from roofline.measure.devices import Device
 from roofline.measure.limits import Limits
 from roofline.measure.quiet import Finding
 from roofline.measure.session import Result
+from roofline.record import replace
 from roofline.words import Words
 
 
@@ -113,6 +114,28 @@ def test_merge_keeps_what_an_interrupted_run_lacks():
     machine = from_data(new, "test")
     assert machine.measured.compute["fp32"].date == "2026-01-01"
     assert machine.measured.compute["int8"].date == "2026-02-02"
+
+
+def test_a_roof_below_the_run_before_is_named():
+    old, lower = record.machine(result(), date="2026-01-01"), result()
+    assert record.below(record.machine(lower), old) is None
+    figure = lower.figures["compute.fp32"]
+    lower.figures["compute.fp32"] = replace(figure, best=0.8 * figure.best)
+    new = record.machine(lower)
+    key, down = record.below(new, old)
+    assert (key, round(down, 3)) == ("compute.fp32", 0.2)
+    assert record.below(old, new) is None
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [None, [], {"compute": 7}, {"compute": {"fp32": "fast"}}, {"compute": {"fp32": {"value": -1}}}],
+)
+def test_an_earlier_file_that_somebody_edited_is_no_trap(measured):
+    new = record.machine(result())
+    old = {"schema": record.SCHEMA, "measured": measured}
+    assert record.below(new, old) is None
+    assert record.merge(new, old)["measured"]["compute"]["fp32"]["value"] > 0
 
 
 def test_save_is_all_or_nothing(tmp_path, monkeypatch):

@@ -108,7 +108,8 @@ def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
 
 def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words: Words) -> int:
     from ..machine import here
-    from ..measure import record, store
+    from ..measure import record, report, store
+    from ..units import percent
 
     if not (result.keepable or args.force):
         print(words("measure.unkept"), file=sys.stderr)
@@ -133,6 +134,9 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
     text = words("measure.kept.output" if args.output else "measure.kept", path=path)
     print(text, file=sys.stderr)
     if earlier:
+        if lower := record.below(data, earlier):
+            down = {"probe": report.name_of(lower[0], words), "down": percent(lower[1])}
+            print(words("measure.below", **down, date=record.date_of(earlier)), file=sys.stderr)
         print(words("measure.compare", before=store.before(path)), file=sys.stderr)
     return code
 

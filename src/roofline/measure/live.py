@@ -25,6 +25,7 @@ class Live:
         self._drawn = 0
         self._last = 0.0
         self._said: set[str] = set()
+        self._settling = False
 
     def __call__(self, stage: str, series: Series | None, gone: float, left: float) -> None:
         """Take note of a window; draw when it is time."""
@@ -44,6 +45,9 @@ class Live:
                 self._said.add(key)
                 print(f"{name_of(key, self.words)}: {value_of(key, rate)}", file=self.stream)
             print(self.words("measure.live.sampling", left=f"{left:.0f}"), file=self.stream)
+        elif stage == "settle" and not self._settling:
+            self._settling = True
+            print(self.words("measure.live.settling", left=f"{left:.0f}"), file=self.stream)
 
     def close(self) -> None:
         """Remove the table; the report says it better."""

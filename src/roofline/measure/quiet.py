@@ -26,6 +26,7 @@ BUSY_WARN, BUSY_REFUSE = 0.15, 0.5  # CPUs that others keep busy
 STEAL_WARN, STEAL_REFUSE = 0.02, 0.15  # share of our CPU time the hypervisor took
 DRIFT_WARN = 0.07
 CLOCK_WARN = 0.05
+REPEAT_WARN = 0.05
 SHARE_WARN, SHARE_REFUSE = 0.97, 0.75
 
 Values = dict[str, float | int | str]
@@ -171,6 +172,10 @@ def review(
     falling = [f for f in falling if f.key.startswith("compute.")]
     for f in falling:
         out.append(Finding("drift", "warn", {"key": f.key, "down": f.drift or 0.0}))
+    roofs = [f for f in figures if f.repeat and f.key.startswith(("compute.", "bandwidth."))]
+    worst = max(roofs, key=lambda f: f.repeat or 0.0, default=None)
+    if worst and worst.repeat and worst.repeat > REPEAT_WARN:
+        out.append(Finding("unsettled", "warn", {"key": worst.key, "apart": worst.repeat}))
     return out
 
 

@@ -81,15 +81,40 @@ def notes(result: Result) -> list[str]:
 
 def merge(new: Json, old: Json) -> Json:
     """An interrupted run over an earlier one: figures it has no better word on stay, dated."""
-    date = _date(old)
-    for section, table in old.get("measured", {}).items():
+    date = date_of(old)
+    for section in ("bandwidth", "compute", "overhead"):
         mine = new["measured"].setdefault(section, {})
-        for name, figure in table.items():
+        for name, figure in _stored(old, section).items():
             if name not in mine:
                 kept = dict(figure) if isinstance(figure, dict) else {"value": figure}
                 kept.setdefault("date", date)
                 mine[name] = kept
     return new
+
+
+def below(new: Json, old: Json) -> tuple[str, float] | None:
+    """The roof that lies furthest below an earlier run's, and by how much of it, if over 5 %."""
+    found = []
+    for section in ("bandwidth", "compute"):
+        table = _stored(new, section)
+        for name, figure in _stored(old, section).items():
+            was, now = _value(figure), _value(table.get(name))
+            if was > 0 and now > 0:
+                found.append((1 - now / was, f"{section}.{name}"))
+    down, key = max(found, default=(0.0, ""))
+    return (key, down) if down > 0.05 else None
+
+
+def _stored(data: Json, section: str) -> Json:
+    # Somebody may have edited the file.
+    measured = data.get("measured")
+    table = measured.get(section) if isinstance(measured, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def _value(figure: Any) -> float:
+    value = figure.get("value") if isinstance(figure, dict) else figure
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def vendor(name: str) -> str:
@@ -246,6 +271,7 @@ def _round(value: float, digits: int = 6) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _date(data: Json) -> str:
+def date_of(data: Json) -> str:
+    """The day of a file's run; empty if it does not say."""
     source = data.get("sources", {}).get("here", {})
     return str(source.get("date", "")) if isinstance(source, dict) else ""

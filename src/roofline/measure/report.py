@@ -47,7 +47,7 @@ def finding(seen: Finding, words: Words) -> str:
     """One finding as a sentence."""
     shown: Json = {}
     for name, value in seen.values.items():
-        if name in ("share", "down", "slower") and isinstance(value, float):
+        if name in ("share", "down", "slower", "apart") and isinstance(value, float):
             shown[name] = percent(value)
         elif name in ("bytes", "reported"):
             shown[name] = si(float(value), "B")

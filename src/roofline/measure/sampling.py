@@ -8,12 +8,13 @@ its turn, and a candidate's figure is made of windows from the whole run.
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 _OVERTIME = 1.5
 _MOST_CALLS = 1 << 30
 _NEAR = 0.85
+_SETTLED = 0.03
 
 Clock = Callable[[], float]
 
@@ -125,6 +126,16 @@ class Series:
         """Whether one call alone takes several windows' time."""
         return self.seconds > 4 * self.probe.window
 
+    @property
+    def repeat(self) -> float | None:
+        """How far the best of the two halves of its windows lie apart; None: too few windows."""
+        half = len(self.rates) // 2
+        if half < 3:
+            return None
+        pick = min if self.probe.lower else max
+        halves = pick(self.rates[:half]), pick(self.rates[half:])
+        return 1 - min(halves) / max(halves)
+
     def calibrate(self) -> None:
         """Warm up, and find how many calls fill the probe's window."""
         timed = self.candidate.run(1)
@@ -148,11 +159,8 @@ class Series:
         pick = min if self.probe.lower else max
         best, median = pick(self.rates), statistics.median(self.rates)
         spread = 1 - (best / median if self.probe.lower else median / best)
-        half, third = len(self.rates) // 2, len(self.rates) // 3
-        repeat = drift = None
-        if half >= 3:
-            halves = pick(self.rates[:half]), pick(self.rates[half:])
-            repeat = 1 - min(halves) / max(halves)
+        third = len(self.rates) // 3
+        drift = None
         if third >= 3:
             first, last = (
                 statistics.median(self.rates[:third]),
@@ -166,7 +174,7 @@ class Series:
             median=median,
             spread=spread,
             windows=len(self.rates),
-            repeat=repeat,
+            repeat=self.repeat,
             drift=drift,
             share=statistics.median(self.shares) if self.shares else None,
             intensity=self.candidate.amount / moved if (moved := self.candidate.moved) else None,
@@ -183,6 +191,9 @@ def better(series: list[Series]) -> Series | None:
     return max(seen, key=lambda s: max(s.rates))
 
 
+Table = dict[str, list[Series]]
+"""For each probe's key its candidates' windows."""
+
 Progress = Callable[[str, Series | None, float, float], None]
 
 
@@ -194,18 +205,22 @@ def sample(
     between: Callable[[], None] | None = None,
     keep: int = 3,
     least: int = 6,
+    extra: float = 0.0,
+    again: Callable[[Table], Iterable[str]] = tuple,
     clock: Clock = time.perf_counter,
-) -> tuple[dict[str, list[Series]], bool]:
+) -> tuple[Table, bool]:
     """Measure all probes within about ``seconds``; return their series and whether it finished.
 
     First every candidate is warmed up and has its turn twice, for half of the time
     at most; then those of each probe that came within 15 % of its best, up to
     ``keep``, take turns until the time is over (but at least ``least`` turns each,
-    if that takes no more than half as long again). ``between`` is called once a
-    round, for whoever watches the machine. Ctrl-C ends the run and keeps what there is.
+    if that takes no more than half as long again). Of the keys that ``again`` gives (all)
+    those whose best of the first and of the second half still lie 3 % apart then take
+    turns for up to ``extra`` seconds more. ``between`` is called once a round, for
+    whoever watches the machine. Ctrl-C ends the run and keeps what there is.
     """
     start = clock()
-    table: dict[str, list[Series]] = {}
+    table: Table = {}
 
     def tell(stage: str, series: Series | None) -> None:
         if progress:
@@ -238,9 +253,22 @@ def sample(
             if between:
                 between()
             rounds += 1
+        seconds = clock() - start + extra  # what is left, from here
+        while clock() - start < seconds and (waiting := _unsettled(table, again(table))):
+            for series in waiting:
+                series.turn()
+                tell("settle", series)
+            if between:
+                between()
     except KeyboardInterrupt:
         return table, False
     return table, True
+
+
+def _unsettled(table: Table, keys: Iterable[str]) -> list[Series]:
+    """The best of each probe that the two halves of the run do not agree on."""
+    best = (better(table[key]) for key in keys)
+    return [s for s in best if s and (s.repeat or 0.0) > _SETTLED]
 
 
 def _leading(rows: list[Series], keep: int) -> list[Series]:

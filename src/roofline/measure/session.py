@@ -17,17 +17,19 @@ from .kernel_native import Native, compile_kernels
 from .limits import Limits
 from .portable import PortableArena
 from .quiet import Finding
-from .sampling import Figure, Probe, Progress, better, sample
+from .sampling import Figure, Probe, Progress, Table, better, sample
 from .topology import Topology
 from .torch_device import TorchDevice, TorchLibrary, import_torch
 
 SECONDS = {"quick": 10.0, "standard": 40.0, "thorough": 180.0}
 SQUARES = {"quick": (1024, 1536), "standard": (1024, 1536, 2048, 3072)}
 LONGEST = {"quick": 0.1, "standard": 0.25, "thorough": 0.5}  # seconds of one product on a CPU
+NARROW = ("tf32", "bf16", "fp16", "int8", "fp8")
 _DEVICE_LONGEST = 0.1
 SQUARES["thorough"] = (512, *SQUARES["standard"], 4096)
 ROWS = {"standard": (1, 8, 64, 256), "thorough": (1, 2, 4, 8, 16, 32, 64, 128, 256)}
 WEIGHTS = (4096, 4096)
+_EXTRA = 0.3  # of the time, for figures that the two halves of the run do not agree on
 _BEAT_BLOCKS = 20_000  # about half a millisecond
 
 
@@ -43,6 +45,12 @@ class Options:
     def budget(self) -> float:
         """Seconds for the whole run."""
         return SECONDS[self.mode] if self.seconds is None else self.seconds
+
+    @property
+    def extra(self) -> float:
+        """Seconds at most beyond, for what does not repeat; none where the time was asked for."""
+        asked = self.seconds is not None or self.mode == "quick"
+        return 0.0 if asked else _EXTRA * self.budget
 
 
 @dataclass(slots=True)
@@ -107,7 +115,9 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
         left = options.budget - (time.perf_counter() - started)
         # a slow start may make the run longer, but not its figures of less
         left = max(left, options.budget / 2)
-        table, _ = sample(probes, left, progress=progress, between=between)
+        table, _ = sample(
+            probes, left, extra=options.extra, again=_roofs, progress=progress, between=between
+        )
         for probe in probes:
             best = better(table.get(probe.key, []))
             figure = best.figure() if best else None
@@ -118,10 +128,21 @@ def run(device: Device, options: Options, progress: Progress | None = None) -> R
         result.others = tuple(f for f in rest if f is not None)
     result.figures = consistency.corrected(result.figures)
     after = quiet.snapshot(frozenset(t for c in limits.cores for t in c.threads))
+    no_roofs = _cache_claims(result) + _emulated(result)
     result.findings += quiet.review(before, after, limits, list(result.figures.values()), clocks)
-    result.findings += _cache_claims(result) + _emulated(result)
+    result.findings += no_roofs
     result.seconds = time.perf_counter() - started
     return result
+
+
+def _roofs(table: Table) -> Iterator[str]:
+    """The keys of what becomes a roof."""
+    best = {key: max(s.rates) for key, rows in table.items() if (s := better(rows))}
+    for key, rate in best.items():
+        section, _, name = key.partition(".")
+        emulated = name in NARROW and rate < best.get("compute.fp32", 0.0)
+        if section in ("bandwidth", "compute") and not emulated:
+            yield key
 
 
 def _before_numpy(limits: Limits) -> None:
@@ -271,7 +292,7 @@ def _emulated(result: Result) -> list[Finding]:
     """
     full = result.figures.get("compute.fp32")
     out: list[Finding] = []
-    for precision in ("tf32", "bf16", "fp16", "int8", "fp8"):
+    for precision in NARROW:
         figure = result.figures.get(f"compute.{precision}")
         if full and figure and figure.best < full.median:
             out.append(
