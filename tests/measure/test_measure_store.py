@@ -133,7 +133,7 @@ def test_a_roof_below_the_run_before_is_named():
 )
 def test_an_earlier_file_that_somebody_edited_is_no_trap(measured):
     new = record.machine(result())
-    old = {"schema": record.SCHEMA, "measured": measured}
+    old = {"schema": record.SCHEMA, "measured": measured, "sources": measured}
     assert record.below(new, old) is None
     assert record.merge(new, old)["measured"]["compute"]["fp32"]["value"] > 0
 

@@ -136,7 +136,9 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
     if earlier:
         if lower := record.below(data, earlier):
             down = {"probe": report.name_of(lower[0], words), "down": percent(lower[1])}
-            print(words("measure.below", **down, date=record.date_of(earlier)), file=sys.stderr)
+            print(
+                words("measure.below", **down, date=record.date_of(earlier) or "?"), file=sys.stderr
+            )
         print(words("measure.compare", before=store.before(path)), file=sys.stderr)
     return code
 

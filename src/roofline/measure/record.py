@@ -273,5 +273,6 @@ def _round(value: float, digits: int = 6) -> float:
 
 def date_of(data: Json) -> str:
     """The day of a file's run; empty if it does not say."""
-    source = data.get("sources", {}).get("here", {})
+    sources = data.get("sources")
+    source = sources.get("here") if isinstance(sources, dict) else None
     return str(source.get("date", "")) if isinstance(source, dict) else ""

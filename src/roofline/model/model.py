@@ -300,6 +300,7 @@ def _grouped(layer: Layer, scheme: Scheme, paths: tuple[str, ...]) -> Alike:
     return tuple((prefix, count) for prefix, count in found.values())
 
 
+# All of an operator but how often it runs.
 _price = attrgetter(*(name for name in Operator.__match_args__ if name != "count"))
 
 
