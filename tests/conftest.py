@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
 
 SHARED = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "shared"))
 
+
+# A suite in the background may have been started deaf to Ctrl-C: what it starts must hear it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is no failure: nothing here is timed.
 settings.register_profile("roofline", deadline=None)
