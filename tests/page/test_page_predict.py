@@ -274,8 +274,9 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_pat
     assert quiet.said == []
 
 
-@pytest.mark.parametrize(("scheme", "language"), [("light", "en-US"), ("dark", "zh-CN")])
-@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize(
+    ("width", "scheme", "language"), [(360, "light", "zh-CN"), (1440, "dark", "en-US")]
+)
 def test_devices_and_prediction_in_every_look(browser, tmp_path, scheme, language, width):
     text = make_page(MODEL, [MACHINE], language="en", predict="vllm")
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
