@@ -38,8 +38,7 @@ def load(name: str) -> Model:
     if os.sep in name and os.path.exists(name):
         return from_path(name)
     try:
-        entry = catalogue.pick(catalogue.text_of("model/catalogue.json"), name)
-        return from_entry(entry or catalogue.find(name, entries(), "model"))
+        return from_entry(entry(name))
     except NotFound as error:
         return _elsewhere(name, error)
 
@@ -83,6 +82,16 @@ def from_entry(entry: dict[str, Any]) -> Model:
     model = from_config(entry["config"], entry["name"], entry.get("quant_config"))
     source = entry["source"]
     return model.altered(source=f"{source['title']}, {source['date']}")
+
+
+def entry(name: str) -> dict[str, Any]:
+    """The catalogue's entry of that name.
+
+    Raises:
+        NotFound: none; the message lists the nearest.
+    """
+    found = catalogue.pick(catalogue.text_of("model/catalogue.json"), name)
+    return found or catalogue.find(name, entries(), "model")
 
 
 def entries() -> list[dict[str, Any]]:

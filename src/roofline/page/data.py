@@ -33,6 +33,7 @@ from ..model import Model
 from ..model import formats as known
 from ..model import load as load_model
 from ..model.load import entries as model_entries
+from ..model.load import entry as model_entry
 from ..model.model import Uniform
 from . import depth
 from .factors import tables
@@ -168,11 +169,10 @@ def model_id(model: str | Model) -> str:
 
 
 def _entry(name: str) -> dict[str, Any]:
-    from .. import catalogue
     from ..errors import NotFound
 
     try:
-        return catalogue.find(name, model_entries(), "model")
+        return model_entry(name)
     except NotFound:
         return {}  # a path; load() says what is wrong with it
 
