@@ -168,6 +168,25 @@ def test_a_machine_file_brings_its_measured_roof(visit):
         assert "roofline measure, 2026-05-01" in page.inner_text(".sources")
 
 
+MOVE_THE_AXES = """() => new Promise((done) => {
+    const cloud = document.querySelector("path.point");
+    const count = () => cloud.getAttribute("d").split("M").length - 1;
+    const drag = (name, value) => {
+        const slider = document.querySelector(`[data-name=${name}] input[type=range]`);
+        slider.value = value;
+        slider.dispatchEvent(new Event("input"));
+    };
+    const before = count();
+    const rest = (dragged) => {
+        if (count() < before) setTimeout(rest, 5, dragged);
+        else done([before, dragged, count()]);
+    };
+    drag("prompt", 99);
+    requestAnimationFrame(() => rest(count()));
+})"""
+"""The axes follow the prefill of a long prompt: dots before, in the frame, and at rest."""
+
+
 def test_ten_thousand_points_are_one_element_and_a_million_are_thinned(visit, tmp_path):
     rng = random.Random(1)
 
@@ -193,6 +212,10 @@ def test_ten_thousand_points_are_one_element_and_a_million_are_thinned(visit, tm
         page.keyboard.press("ArrowRight")
         settled(page)
         assert page.inner_text(".because") != before
+        # the axes move under them: while one drags some stand for all, and all are there at rest
+        before, dragged, rested = page.evaluate(MOVE_THE_AXES)
+        assert 500 < dragged <= 1500
+        assert rested >= before > 9000
     with visit() as page:
         path = tmp_path / "many.jsonl"
         path.write_bytes(some(1000) * 1000)

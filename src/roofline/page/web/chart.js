@@ -7,6 +7,8 @@ import { layer, ruler, svg } from "./svg.js";
 
 const LAYERS = ["grid", "roofs", "paths", "dots", "marks", "labels"];
 const REACH = 22;
+const A_FRAME = 1500; // dots that are painted within a frame
+const REST = 250; // ms: what has not changed for so long is not being dragged
 
 // → {element, update(view, t), resize(), current()}; view as in plot.js, with `points` placed.
 export function makeChart() {
@@ -26,7 +28,8 @@ export function makeChart() {
   let [view, t, drawn, width, at] = [null, null, null, 0, -1];
   let pointStops = [];
   let measure = null;
-  let cloudIs = "";
+  let dots = [];
+  let [cloudIs, axesAre, filling] = [null, "", 0];
 
   // The width is read only when it may have changed: reading it lays out the whole page.
   let stale = true;
@@ -53,22 +56,36 @@ export function makeChart() {
     else moveCursor(hereIndex());
   }
 
-  // All measured points are one path of round dots: ten thousand cost no more than one.
+  // All measured points are one path of round dots: ten thousand cost no more than one, until the
+  // axes move under them. Then some stand for all while one drags.
   function drawCloud() {
     const { X, Y, area } = drawn;
-    const key = [view.pointsKey, X.low, X.high, Y.low, Y.high, width].join();
-    if (key === cloudIs) return;
-    cloudIs = key;
-    let d = "";
-    pointStops = [];
-    for (const p of view.points) {
-      const [x, y] = [X(p.x), Y(p.y)];
-      pointStops.push({ kind: "point", x, y, text: () => sayPoint(p, t) });
-      if (x < area.x0 || x > area.x1 || y < area.y0 || y > area.y1) continue;
-      d += `M${x.toFixed(1)} ${y.toFixed(1)}h0`;
-    }
-    cloud.setAttribute("d", d || "M0 0");
+    const axes = [X.low, X.high, Y.low, Y.high, width].join();
+    const moved = cloudIs === view.pointsKey;
+    if (moved && axes === axesAre) return filling && fillLater();
+    [cloudIs, axesAre] = [view.pointsKey, axes];
+    pointStops = view.points.map((p) => ({ kind: "point", x: X(p.x), y: Y(p.y), text: () => sayPoint(p, t) }));
+    dots = pointStops
+      .filter(({ x, y }) => x >= area.x0 && x <= area.x1 && y >= area.y0 && y <= area.y1)
+      .map(({ x, y }) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`);
+    if (!moved || dots.length <= A_FRAME) return fill();
+    const every = Math.ceil(dots.length / A_FRAME);
+    drawDots(dots.filter((_, i) => i % every === 0));
+    return fillLater();
   }
+
+  function fillLater() {
+    clearTimeout(filling);
+    filling = setTimeout(fill, REST);
+  }
+
+  function fill() {
+    clearTimeout(filling);
+    filling = 0;
+    drawDots(dots);
+  }
+
+  const drawDots = (some) => setAttribute(cloud, "d", some.join("") || "M0 0");
 
   // Everything one can stop at, from left to right; points after marks. Points move only with
   // the axes, so theirs are made with the cloud.
@@ -170,6 +187,10 @@ export function makeChart() {
       measure = null;
       if (view) draw();
     },
-    svgs: () => [points, root],
+    // As they are exported: with every dot.
+    svgs() {
+      if (filling) fill();
+      return [points, root];
+    },
   };
 }
