@@ -26,9 +26,8 @@ export function makeChart() {
   const element = h("div", { class: "chart" }, points, root, tip);
 
   let [view, t, drawn, width, at] = [null, null, null, 0, -1];
-  let pointStops = [];
+  let pointStops = null;
   let measure = null;
-  let dots = [];
   let [cloudIs, axesAre, filling] = [null, "", 0];
 
   // The width is read only when it may have changed: reading it lays out the whole page.
@@ -59,18 +58,14 @@ export function makeChart() {
   // All measured points are one path of round dots: ten thousand cost no more than one, until the
   // axes move under them. Then some stand for all while one drags.
   function drawCloud() {
-    const { X, Y, area } = drawn;
+    const { X, Y } = drawn;
     const axes = [X.low, X.high, Y.low, Y.high, width].join();
     const moved = cloudIs === view.pointsKey;
     if (moved && axes === axesAre) return filling && fillLater();
     [cloudIs, axesAre] = [view.pointsKey, axes];
-    pointStops = view.points.map((p) => ({ kind: "point", x: X(p.x), y: Y(p.y), text: () => sayPoint(p, t) }));
-    dots = pointStops
-      .filter(({ x, y }) => x >= area.x0 && x <= area.x1 && y >= area.y0 && y <= area.y1)
-      .map(({ x, y }) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`);
-    if (!moved || dots.length <= A_FRAME) return fill();
-    const every = Math.ceil(dots.length / A_FRAME);
-    drawDots(dots.filter((_, i) => i % every === 0));
+    pointStops = null;
+    if (!moved || view.points.length <= A_FRAME) return fill();
+    drawDots(Math.ceil(view.points.length / A_FRAME));
     return fillLater();
   }
 
@@ -82,19 +77,30 @@ export function makeChart() {
   function fill() {
     clearTimeout(filling);
     filling = 0;
-    drawDots(dots);
+    drawDots(1);
   }
 
-  const drawDots = (some) => setAttribute(cloud, "d", some.join("") || "M0 0");
+  function drawDots(every) {
+    const { X, Y, area } = drawn;
+    let d = "";
+    for (let i = 0; i < view.points.length; i += every) {
+      const [x, y] = [X(view.points[i].x), Y(view.points[i].y)];
+      if (x < area.x0 || x > area.x1 || y < area.y0 || y > area.y1) continue;
+      d += `M${x.toFixed(1)} ${y.toFixed(1)}h0`;
+    }
+    setAttribute(cloud, "d", d || "M0 0");
+  }
 
   // Everything one can stop at, from left to right; points after marks. Points move only with
-  // the axes, so theirs are made with the cloud.
+  // the axes: theirs are made when somebody looks, and kept until then.
   function stops() {
     drawn.stops ??= [...drawn.marks].sort((a, b) => a.x - b.x);
     return drawn.stops;
   }
-  const stopAt = (index) => stops()[index] ?? pointStops[index - stops().length];
-  const countStops = () => stops().length + pointStops.length;
+  const pointStop = (p) => ({ kind: "point", x: drawn.X(p.x), y: drawn.Y(p.y), text: () => sayPoint(p, t) });
+  const allPointStops = () => (pointStops ??= view.points.map(pointStop));
+  const stopAt = (index) => stops()[index] ?? allPointStops()[index - stops().length];
+  const countStops = () => stops().length + view.points.length;
 
   const hereIndex = () => stops().findIndex((m) => m.kind === "here" && m.i === 0);
 
@@ -132,7 +138,7 @@ export function makeChart() {
     const box = root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     let [best, least] = [-1, REACH];
-    [...stops(), ...pointStops].forEach((mark, i) => {
+    [...stops(), ...allPointStops()].forEach((mark, i) => {
       // Inside a large dot the smaller ones win, so that all can be reached.
       const away = Math.hypot(mark.x - x, mark.y - y);
       const far = mark.r && away < mark.r ? Math.min(away, mark.r / 3) : away;
