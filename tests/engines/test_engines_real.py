@@ -267,7 +267,7 @@ def test_a_run_that_is_struck_down_goes_on(folder: Path, blow: signal.Signals) -
     kept = path.read_bytes()
     assert 2 <= kept.count(b"\n") < 4
     if blow == signal.SIGINT:
-        assert run.returncode == 130
+        assert run.returncode in (130, -signal.SIGINT)  # 130 to a shell, both
         assert b"--resume goes on from there" in said
         assert b"Traceback" not in said
     command.append("--resume")
@@ -404,7 +404,8 @@ def test_a_real_server_at_one_to_eight_requests(server: str, tmp_path: Path) -> 
         assert outcome.parts[0].groups[0].batch == batch
         assert outcome.settings["tokens_counted_by"] == "usage"
         assert outcome.settings["output_tokens"] == pytest.approx(64)
-        assert set(outcome.settings["faults"]) <= {"short"}
+        # a stream that breaks off costs its wave, not the point
+        assert set(outcome.settings["faults"]) <= {"short", "disconnect"}
         assert "prefix-cached" not in outcome.notes
         assert 24 <= outcome.settings["prompt_tokens"] < 400
         assert "running" in outcome.settings["metrics"]

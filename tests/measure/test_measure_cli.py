@@ -79,7 +79,9 @@ def test_interrupt_keeps_what_is_done(folder):
     time.sleep(4)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=max(1, deadline - time.monotonic()))
-    assert process.returncode == 130, err
+    # struck while a library was being imported, CPython may end by the signal itself: in a
+    # shell that is 130, too
+    assert process.returncode in (130, -signal.SIGINT), err
     assert "interrupted" in err
     if out:
         data = json.loads(out)
