@@ -172,10 +172,10 @@ def review(
     falling = [f for f in falling if f.key.startswith("compute.")]
     for f in falling:
         out.append(Finding("drift", "warn", {"key": f.key, "down": f.drift or 0.0}))
-    roofs = [f for f in figures if f.repeat and f.key.startswith(("compute.", "bandwidth."))]
-    worst = max(roofs, key=lambda f: f.repeat or 0.0, default=None)
-    if worst and worst.repeat and worst.repeat > REPEAT_WARN:
-        out.append(Finding("unsettled", "warn", {"key": worst.key, "apart": worst.repeat}))
+    roofs = (f for f in figures if f.key.startswith(("compute.", "bandwidth.")))
+    apart, key = max(((f.repeat or 0.0, f.key) for f in roofs), default=(0.0, ""))
+    if apart > REPEAT_WARN:
+        out.append(Finding("unsettled", "warn", {"key": key, "apart": apart}))
     return out
 
 

@@ -97,8 +97,8 @@ export function makeChart() {
     drawn.stops ??= [...drawn.marks].sort((a, b) => a.x - b.x);
     return drawn.stops;
   }
-  const pointStop = (p) => ({ kind: "point", x: drawn.X(p.x), y: drawn.Y(p.y), text: () => sayPoint(p, t) });
-  const allPointStops = () => (pointStops ??= view.points.map(pointStop));
+  const allPointStops = () =>
+    (pointStops ??= view.points.map((p) => ({ kind: "point", x: drawn.X(p.x), y: drawn.Y(p.y), text: () => sayPoint(p, t) })));
   const stopAt = (index) => stops()[index] ?? allPointStops()[index - stops().length];
   const countStops = () => stops().length + view.points.length;
 
