@@ -70,6 +70,51 @@ def test_compressed_tensors_presets(weights, acts, size, compute):
     assert up(config) == (size, compute)
 
 
+def overlapping(*targets):
+    """Groups of FP8, NVFP4, … with these targets; the formats by module."""
+    kinds = [PRESETS[5][1], PRESETS[7][1], PRESETS[0][1]]
+    groups = {
+        f"group_{i}": {"targets": named, "weights": kinds[i]} for i, named in enumerate(targets)
+    }
+    config = {"quant_method": "compressed-tensors", "config_groups": groups, "ignore": ["lm_head"]}
+    chosen = scheme(config)
+    return lambda path: chosen.weight(path).name
+
+
+def test_of_groups_that_overlap_the_first_match_counts():
+    # compressed-tensors 0.20.1, match_targets: names, then expressions, then classes.
+    some, all_of_them = [r"re:.*layers\.(2|3)\.mlp.*"], [r"re:.*mlp\.(gate|up|down)_proj$"]
+    stored = overlapping(some, all_of_them)
+    assert stored("model.layers.1.mlp.up_proj") == "nvfp4"
+    assert stored("model.layers.3.mlp.up_proj") == "fp8-channel"
+    assert overlapping(all_of_them, some)("model.layers.3.mlp.up_proj") == "fp8-channel"
+    one = overlapping(["Linear"], all_of_them, ["model.layers.3.mlp.up_proj"])
+    assert one("model.layers.3.mlp.up_proj") == "int4:128"
+    assert one("model.layers.3.mlp.down_proj") == "nvfp4"
+    assert one("model.layers.3.self_attn.q_proj") == "fp8-channel"
+    assert one("lm_head") == one("model.embed_tokens") == "bf16"
+    assert overlapping(["Linear"], ["Linear"])("model.layers.3.mlp.up_proj") == "fp8-channel"
+
+
+def test_classes_that_targets_name():
+    stored = overlapping(["Linear"], ["Embedding"], ["FusedMoE"])
+    assert stored("model.embed_tokens") == "nvfp4"
+    assert stored("model.layers.3.mlp.experts.*.up_proj") == "int4:128"
+    assert stored("model.layers.3.mlp.up_proj") == "fp8-channel"
+    with pytest.raises(UnsupportedError, match="Conv2d"):
+        overlapping(["Conv2d"])
+
+
+def test_a_group_for_attention_is_the_cache():
+    groups = {
+        "group_0": {"targets": ["Linear"], "weights": PRESETS[5][1]},
+        "group_1": {"targets": ["LlamaAttention"],
+                    "input_activations": {**FLOAT, "num_bits": 8, "strategy": "tensor"}},
+    }  # fmt: skip
+    config = {"quant_method": "compressed-tensors", "config_groups": groups}
+    assert quant.read({"quantization_config": config}, formats.BF16, "test").kv.name == "fp8"
+
+
 @pytest.mark.parametrize(
     ("kind", "double", "inputs", "outputs", "size"),
     [

@@ -117,6 +117,30 @@ def test_kimi_quantises_routed_experts_alone():
     assert chosen.weight("lm_head").name == "bf16"
 
 
+CASES = os.path.join(SHARED, "../cases")
+cases = pytest.mark.skipif(not os.path.isdir(CASES), reason="needs ../shared/cases")
+
+
+@cases
+def test_unsloth_27b_in_two_formats():
+    # MLPs of layers 56-63 in FP8 as the first group that matches them says: 21.6 GB.
+    model = load(os.path.join(CASES, "unsloth-27b-nvfp4/config.json"))
+    assert model.scheme.weight("model.layers.56.mlp.up_proj").name == "fp8-channel"
+    assert model.scheme.weight("model.layers.55.mlp.up_proj").name == "nvfp4"
+    assert model.work().resident == pytest.approx(21.6e9, abs=0.05e9)
+
+
+@cases
+def test_glm_5_2_in_nvfp4():
+    # 75 layers of 256 experts in 9/16 of a byte and 8 bytes a matrix, the rest in bf16.
+    model = load(os.path.join(CASES, "nvidia--GLM-5.2-NVFP4/config.json"))
+    experts = 75 * 256 * 3 * 6144 * 2048
+    rest = model.parameters - experts
+    assert model.parameters == 743_377_000_704
+    assert model.work().resident == experts * 9 // 16 + 75 * 256 * 3 * 8 + 2 * rest
+    assert model.kv is not None and model.kv.name == "fp8"
+
+
 @shared
 def test_every_quantised_config_is_understood():
     """Each one in the shared folder, whether or not its architecture is counted."""

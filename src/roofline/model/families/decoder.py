@@ -162,6 +162,7 @@ def listed(key: str, rule: Pattern) -> Pattern:
 _SAME = {
     "attention": "full_attention", "full": "full_attention", "sliding": "sliding_attention",
     "local_attention": "sliding_attention", "mamba": "linear_attention",
+    "deepseek_sparse_attention": "indexed_attention",
 }  # fmt: skip
 
 

@@ -88,6 +88,7 @@ INDEXED = {"indexed_attention": indexed, "shared_choice": shared}
 V32 = Family(
     mixers=INDEXED, mixer_rule=always("indexed_attention"), ffns=FFNS, mixture=DEEPSEEK,
     ffn_rule=leading("first_k_dense_replace", default=3), draft=True, mlp_bias="mlp_bias",
+    aliases={"n_routed_experts": ("num_experts",)},
 )  # fmt: skip
 
 

@@ -12,10 +12,18 @@ from .. import formats
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
-from .names import Names, experts
-from .rules import Quantised, Rules
+from .names import Names, canonical, experts
+from .rules import TABLE, Quantised, Rules
 
-_CLASSES = ("Linear", "LinearBase", "ParallelLinear")
+_CLASSES = {
+    "Linear": "linear", "LinearBase": "linear", "ParallelLinear": "linear",
+    "ColumnParallelLinear": "linear", "RowParallelLinear": "linear", "FusedMoE": "experts",
+    "Embedding": "table", "VocabParallelEmbedding": "table", "ParallelLMHead": "head",
+}  # fmt: skip
+"""Classes that a target may name, and what of a model is of them."""
+
+_ATTENTION = ("Attention", "self_attn", "self_attn$", "attn", "attn$")
+
 _PACKINGS = (
     "pack-quantized", "int-quantized", "float-quantized", "naive-quantized",
     "nvfp4-pack-quantized", "mxfp4-pack-quantized", "mxfp6-pack-quantized", "mxfp8-quantized",
@@ -33,34 +41,87 @@ def read(c: Config, plain: Format) -> Quantised:
     groups = c.get("config_groups")
     if not isinstance(groups, dict) or not groups:
         raise InputError(f"{c.where}: config_groups is missing or empty")
-    rules: list[tuple[Names | None, Format]] = []
-    targets: list[Names] = []
+    rules = Targets(f"{c.where}: config_groups")
+    kv = cache(c, "kv_cache_scheme")
     for key in groups:
         group = Config(groups, c.where).sub(key)
         packing(group)
         named = group.get("targets") or ["Linear"]
         if not isinstance(named, list) or not all(isinstance(t, str) for t in named):
             raise InputError(f"{group.where}: targets must be a list of names")
-        stored = group_format(group, plain)
-        if any(t in _CLASSES for t in named):
-            rules.append((None, stored))
-        rest = [t for t in named if t not in _CLASSES]
-        if rest:
-            targets.append(Names(rest, "exact", f"{group.where}: targets"))
-            rules.insert(0, (targets[-1], stored))
+        if not group.has("weights") and all(t.endswith(_ATTENTION) for t in named):
+            kv = kv or cache(group, "input_activations")  # what attention multiplies, its cache
+            continue
+        rules.add(named, group_format(group, plain), f"{group.where}: targets")
 
     def choose(path: str) -> Format | None:
-        if ignore.matches(path):
-            return None
-        return next((f for t, f in rules if t is None or t.matches(path)), None)
+        return None if ignore.matches(path) else rules.choose(path)
 
-    kinds = ", ".join(dict.fromkeys(f.name for _, f in rules))
-    scheme = Rules(f"{kinds} (compressed-tensors)", plain, choose, head=True)
+    kinds = ", ".join(dict.fromkeys(f.name for f in rules.formats))
+    table = rules.choose(TABLE) is not None and not ignore.matches(TABLE)
+    scheme = Rules(f"{kinds} (compressed-tensors)", plain, choose, table=table, head=True)
     notes: tuple[str, ...] = ()
-    if c.data.get("format") == "int-quantized" and any(f.size < 0.9 for _, f in rules):
+    if c.data.get("format") == "int-quantized" and any(f.size < 0.9 for f in rules.formats):
         notes = ("its file keeps each weight in a byte; counted packed, as kernels read them",)
-    kv = cache(c, "kv_cache_scheme")
-    return Quantised("compressed-tensors", scheme, kv, notes, experts(ignore, *targets))
+    return Quantised("compressed-tensors", scheme, kv, notes, experts(ignore, *rules.lists))
+
+
+class Targets:
+    """The groups' targets, in the order in which the library holds a module against them.
+
+    A module that several name is in the first: names first, then ``re:`` patterns, then classes,
+    each in the order of the config. (That is vLLM's order, too; compressed-tensors itself sorts
+    patterns by their spelling, which a checkpoint that both can load does not depend on.)
+
+    Args:
+        where: for messages.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.formats: list[Format] = []
+        self._names: list[tuple[Names, Format]] = []
+        self._patterns: list[tuple[Names, Format]] = []
+        self._classes: dict[str, Format] = {}
+
+    @property
+    def lists(self) -> tuple[Names, ...]:
+        """What names modules."""
+        return tuple(named for named, _ in (*self._names, *self._patterns))
+
+    def add(self, targets: list[str], stored: Format, where: str) -> None:
+        """A group.
+
+        Raises:
+            UnsupportedError: a class that is not known.
+        """
+        self.formats.append(stored)
+        names = []
+        for target in targets:
+            if target.startswith("re:"):
+                self._patterns.append((Names([target], "exact", where), stored))
+            elif target in _CLASSES:
+                self._classes.setdefault(_CLASSES[target], stored)
+            elif "." not in target and target[:1].isupper():
+                raise UnsupportedError(f"{where}: modules of the class {short(target)}")
+            else:
+                names.append(target)
+        if names:
+            self._names.append((Names(names, "exact", where), stored))
+
+    def choose(self, path: str) -> Format | None:
+        """The format of the matrix at ``path``, ``None`` where no group has it."""
+        for named, stored in (*self._names, *self._patterns):
+            if named.matches(path):
+                return stored
+        kind = "linear"
+        if path == TABLE:
+            kind = "table"
+        elif canonical(path) == "lm_head" and "head" in self._classes:
+            kind = "head"
+        elif ".experts." in path and "experts" in self._classes:
+            kind = "experts"
+        return self._classes.get(kind)
 
 
 def packing(c: Config) -> None:
