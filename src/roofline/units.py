@@ -67,6 +67,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def tokens(value: int) -> str:
+    """A number of tokens as it is typed: ``32k`` where it is whole powers of two."""
+    return f"{value // 1024}k" if value >= 1024 and value % 1024 == 0 else str(value)
+
+
 def parse_count(text: str, what: str) -> int:
     """``2048``, ``2k`` (2048: contexts go by powers of two), ``1m``, ``8ki``.
 

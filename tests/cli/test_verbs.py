@@ -40,6 +40,20 @@ def test_models(capsys):
     assert "8,030,261,248 parameters" in one
 
 
+def test_models_says_at_which_context_its_cache_is(capsys):
+    # Gemma-3-27B: 62 layers of 16 heads, 2·128 numbers, 2 bytes; 52 of them see 1024 tokens.
+    layer = 16 * 2 * 128 * 2
+    whole = layer * (10 * 32768 + 52 * 1024)
+    (m,) = json.loads(run(capsys, "models", "gemma-3-27b", "--json")[1])["models"]
+    assert (m["context"], m["kv_bytes_per_sequence"]) == (32768, whole)
+    assert (m["kv_bytes_per_token"], m["kv_bytes_first_token"]) == (whole / 32768, 62 * layer)
+    out = run(capsys, "models", "gemma-3-27b", "--lang", "en")[1]
+    assert "cache/token at 32k" in out and "95.2 kB" in out and "508 kB for the first" in out
+    out = run(capsys, "models", "gemma-3-27b", "--context", "128k", "--lang", "en")[1]
+    assert "cache/token at 128k" in out and "11.2 GB at 128k tokens" in out
+    assert run(capsys, "models", "gemma-3-27b", "--context", "0")[0] == 2
+
+
 def test_models_filter_and_nothing_found(capsys):
     out = run(capsys, "models", "qwen3", "a3b", "--lang", "en")[1]
     assert "qwen3-30b-a3b" in out and "llama" not in out

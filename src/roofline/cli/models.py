@@ -10,7 +10,7 @@ from ..errors import UnsupportedError
 from ..model.load import entries, from_entry, load
 from ..model.model import Model
 from ..step import Step
-from ..units import count, si
+from ..units import count, parse_count, si, tokens
 from ..words import Words
 from . import options
 
@@ -27,6 +27,12 @@ def add(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--architectures", action="store_true", help="list the architectures that can be read"
     )
+    p.add_argument(
+        "--context",
+        metavar="N",
+        default="32k",
+        help="tokens over which the cache is averaged, as windows stop growing (default 32k)",
+    )
     options.add_output(p)
 
 
@@ -39,11 +45,13 @@ def run(args: argparse.Namespace) -> int:
         return 0
     say = options.words(args)
     words = [w.lower() for w in args.filter]
+    context = parse_count(args.context, "--context")
+    Step.decode(1, context)  # refuses what is no context
     if len(args.filter) == 1 and os.path.exists(args.filter[0]):
         model = load(args.filter[0])
-        found = [{"id": model.name, "name": model.name, **_facts(model)}]
+        found = [{"id": model.name, "name": model.name, **_facts(model, context)}]
     else:
-        found = [_row(e) for e in entries() if _fits(e, words)]
+        found = [_row(e, context) for e in entries() if _fits(e, words)]
     if args.json:
         import json
 
@@ -64,26 +72,33 @@ def _fits(entry: dict[str, Any], words: list[str]) -> bool:
     return all(w in text for w in words)
 
 
-def _row(entry: dict[str, Any]) -> dict[str, Any]:
+def _row(entry: dict[str, Any], context: int) -> dict[str, Any]:
     row = {k: entry.get(k) for k in ("id", "name", "org", "released", "source")}
     try:
-        return {**row, **_facts(from_entry(entry)), "source": entry["source"]}
+        return {**row, **_facts(from_entry(entry), context), "source": entry["source"]}
     except UnsupportedError as error:
         return {**row, "architecture": entry["config"].get("model_type"), "refused": str(error)}
 
 
-def _facts(model: Model) -> dict[str, Any]:
+def _facts(model: Model, context: int) -> dict[str, Any]:
     work = model.work()
-    one = Step.decode(1, 1)
-    token = work.total("held", Step.decode(1, 2)) - work.total("held", one)
+
+    def held(tokens: int) -> Any:
+        return work.total("held", Step.decode(1, tokens))
+
+    first = held(2) - held(1)
+    state = held(1) - first
     return {
         "architecture": model.architecture,
         "parameters": model.parameters,
         "active_parameters": model.active_parameters,
         "weights": model.scheme.name,
         "weight_bytes": work.resident,
-        "kv_bytes_per_token": token,
-        "state_bytes_per_sequence": work.total("held", one) - token,
+        "context": context,
+        "kv_bytes_per_token": (held(context) - state) / context,
+        "kv_bytes_first_token": first,
+        "kv_bytes_per_sequence": held(context) - state,
+        "state_bytes_per_sequence": state,
         "notes": list(model.notes),
         "source": {"title": model.source},
     }
@@ -92,7 +107,10 @@ def _facts(model: Model) -> dict[str, Any]:
 def _print(found: list[dict[str, Any]], say: Words) -> None:
     from .. import table
 
-    names = ("model", "released", "architecture", "parameters", "active", "weights", "size", "kv")
+    names = ("model", "released", "architecture", "parameters", "active", "weights", "size")
+    context = next((m["context"] for m in found if "context" in m), None)
+    head = [say(f"table.{name}") for name in names]
+    head.append(say("table.kv", context=tokens(context)) if context else "")
     rows = []
     for m in found:
         row = [m["id"], m.get("released") or "?", m["architecture"]]
@@ -109,7 +127,7 @@ def _print(found: list[dict[str, Any]], say: Words) -> None:
                 si(m["kv_bytes_per_token"], "B"),
             ]
         )
-    print(table.render([say(f"table.{name}") for name in names], rows, left=3))
+    print(table.render(head, rows, left=3))
     if len(found) == 1:
         _detail(found[0], say)
 
@@ -120,7 +138,23 @@ def _detail(model: dict[str, Any], say: Words) -> None:
         print(f"  {model['refused']}")
     else:
         print(f"  {count(model['parameters'])} {say('table.parameters')}")
+        print(f"  {_cache(model, say)}")
         for note in model["notes"]:
             print(f"  {note}")
     source = model["source"]
     print("  " + ", ".join(source[k] for k in ("title", "date", "url") if source.get(k)))
+
+
+def _cache(model: dict[str, Any], say: Words) -> str:
+    # What a sequence keeps, at the context asked about.
+    whole, first = model["kv_bytes_per_sequence"], model["kv_bytes_first_token"]
+    each = model["kv_bytes_per_token"]
+    values = {
+        "whole": si(whole, "B"),
+        "each": si(each, "B"),
+        "first": si(first, "B"),
+        "context": tokens(model["context"]),
+        "state": si(model["state_bytes_per_sequence"], "B"),
+    }
+    text = say("list.cache" if abs(first - each) < 0.005 * each else "list.cache.less", **values)
+    return text + (say("list.state", **values) if model["state_bytes_per_sequence"] else "")
