@@ -11,9 +11,14 @@ from ..bound import Bound, Case
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..points import Part, Point
+from ..points.point import UNSAID
+from ..record import replace
 from ..step import Group, Step
 
 SCHEMA = "roofline.placed/1"
+
+MOST_TOGETHER = 1 << 20
+"""Sequences of a rate whose batch nobody said: so many that what they share costs nothing."""
 
 SEGMENTS = 8
 """Pieces into which a growing decode is cut where an attention window bends its cost."""
@@ -168,6 +173,8 @@ def place(point: Point, case: Case) -> Placed:
     """
     if case.parallel.devices != point.devices:
         case = _laid(case, layout(point))
+    if UNSAID in point.notes:
+        point = _together(point)
     flops = weights = kv = state = compute_s = memory_s = overlapped_s = serial_s = steps = 0.0
     talk_s = sent = messages = 0.0
     try:
@@ -215,6 +222,17 @@ def layout(point: Point) -> Parallel:
     """How a point's model lies over its devices: as it says, else tensor-parallel."""
     said = point.layout
     return said if said and said.devices == point.devices else Parallel(tp=point.devices)
+
+
+def _together(point: Point) -> Point:
+    """A whole run whose batch nobody said, all of it together: no batch reads less for the same
+    tokens, so the share is a lower bound. Of a rate any number can be under way."""
+    batch = MOST_TOGETHER if point.seconds.median == 1 else max(1, round(point.parts[0].count))
+    parts = tuple(
+        Part(tuple(replace(g, batch=batch) for g in part.groups), part.count / batch, part.grows)
+        for part in point.parts
+    )
+    return replace(point, parts=parts)
 
 
 @lru_cache(512)

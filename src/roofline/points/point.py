@@ -32,6 +32,10 @@ BASES = ("steps", "token", "first", "run")
 Only `steps` gives a percentage of the roof; the others give a lower bound of it.
 """
 
+UNSAID = "batch-unsaid"
+"""The note on a point of a whole run whose batch nobody said: its steps are written for one
+sequence at a time, and to be taken as for any batch (the work of the tokens is the same)."""
+
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

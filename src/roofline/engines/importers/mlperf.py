@@ -54,18 +54,28 @@ class Log:
             return
         notes = () if said.get("Result is", "VALID").startswith("VALID") else ("invalid-run",)
         extra = {name: said[name] for name in _KEPT if name in said}
-        served = Served(
+        if between is None:
+            assert rate is not None and samples is not None
+            yield Reading(
+                format=NAME,
+                kind="rate",
+                seconds=1.0,
+                requests=samples,
+                output=rate / samples,
+                engine=said.get("SUT name"),
+                notes=notes,
+                extra=extra,
+            )
+            return
+        yield from Served(
             format=NAME,
             engine=said.get("SUT name"),
             output_rate=rate,
             output_tokens=rate / samples if rate and samples else None,
-            between_tokens=between / 1e9 if between else None,
-            duration=1.0 if between is None else None,
-            requests=samples if between is None else None,
+            between_tokens=between / 1e9,
             notes=notes,
             extra=extra,
-        )
-        yield from served.readings()
+        ).readings()
 
 
 def _number(text: str | None) -> float | None:

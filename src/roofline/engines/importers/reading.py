@@ -14,14 +14,18 @@ from typing import Any
 
 from ...errors import InputError
 from ...parallel.layout import Parallel
-from ...points.point import NOTHING, Part, Point, Seconds, Source
+from ...points.point import NOTHING, UNSAID, Part, Point, Seconds, Source
 from ...record import replace
 from ...step import Group
 
-KINDS = ("decode", "prefill", "token", "first", "run")
+KINDS = ("decode", "prefill", "token", "first", "run", "rate")
 """`decode`: `output` steps after `prompt` tokens of cache; `prefill`: `prompt` tokens after
 `depth`; `token`: the mean time between tokens of a request; `first`: the time to the first token;
-`run`: `requests` whole requests, prefill and decode and all between."""
+`run`: `requests` whole requests, prefill and decode and all between; `rate`: `requests` of them
+done a second, `batch` at a time, with `seconds` 1."""
+
+_BASES = {"token": "token", "first": "first", "run": "run", "rate": "run"}
+_PHASES = {"prefill": "prefill", "first": "prefill", "run": "run", "rate": "run"}
 
 MOST_PARTS = 512
 SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "access_token", "hf_token")
@@ -43,7 +47,7 @@ class Reading:
     `batch` is the number of sequences decoded or prefilled together, `prompt` and `output` are
     tokens per sequence, `depth` what the cache held before a prefill, `chunk` the most tokens the
     engine takes in one step, `accept` the tokens a speculative step yields, `concurrency` the most
-    requests a client keeps open.
+    requests a client keeps open. `total` is prompt and output together, where only that is said.
     """
 
     format: str
@@ -56,6 +60,7 @@ class Reading:
     chunk: int | None = None
     accept: float = 1
     requests: float | None = None
+    total: float | None = None
     concurrency: float | None = None
     best: float | None = None
     spread: float | None = None
@@ -76,24 +81,44 @@ class Reading:
     source: Source | None = None
 
     def missing(self) -> tuple[str, ...]:
-        """Options that have to be given before this reading has steps."""
+        """Options that have to be given before this reading has steps.
+
+        Requests done in a time are work whatever the batch; without either there is none.
+        """
         need = {
             "decode": ("batch", "prompt", "output"),
             "prefill": ("batch", "prompt"),
             "token": ("batch", "prompt", "output"),
             "first": ("prompt",),
-            "run": ("batch", "prompt", "output"),
+            "run": ("prompt", "output") if self.requests else ("batch", "prompt", "output"),
+            "rate": ("prompt", "output"),
         }[self.kind]
         return tuple(f"--{name}" for name in need if getattr(self, name) is None)
 
     def with_answers(self, **answers: float | str | None) -> Reading:
-        """The reading with gaps filled from the command line; what the file says stays."""
+        """The reading with gaps filled from the command line; what the file says stays.
+
+        Of prompt and output one follows from the other where the file says their sum.
+
+        Raises:
+            InputError: a length that was given is not below that sum.
+        """
         new: dict[str, Any] = {
             name: value
             for name, value in answers.items()
             if value is not None and getattr(self, name) is None
         }
-        return replace(self, **new) if new else self
+        found = replace(self, **new) if new else self
+        if found.total is None or (found.prompt is None) == (found.output is None):
+            return found
+        said, other = ("prompt", "output") if found.output is None else ("output", "prompt")
+        left = found.total - getattr(found, said)
+        if left <= 0:
+            raise InputError(
+                f"{self.where()}: a request has {found.total:.6g} tokens, prompt and output "
+                f"together, so --{said} must be below that"
+            )
+        return replace(found, **{other: left})
 
     def point(self) -> Point:
         """The point of this reading.
@@ -117,8 +142,8 @@ class Reading:
         return Point(
             parts=parts,
             seconds=Seconds(self.seconds, self.best, self.spread, self.samples),
-            basis={"token": "token", "first": "first", "run": "run"}.get(self.kind, "steps"),
-            phase={"prefill": "prefill", "first": "prefill", "run": "run"}.get(self.kind, "decode"),
+            basis=_BASES.get(self.kind, "steps"),
+            phase=_PHASES.get(self.kind, "decode"),
             model=self.model,
             weights=self.weights,
             kv=self.kv,
@@ -131,10 +156,14 @@ class Reading:
             engine_version=self.engine_version,
             tokens=tokens,
             time=self.time,
-            notes=self.notes,
+            notes=self._notes(),
             source=self.source,
             extra=kept(self.extra),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        unsaid = self.kind in ("run", "rate") and self.batch is None
+        return (*self.notes, UNSAID) if unsaid else self.notes
 
     def where(self) -> str:
         """The file and record, for messages."""
@@ -178,8 +207,18 @@ def _first(reading: Reading) -> tuple[tuple[Part, ...], float]:
 
 def _run(reading: Reading) -> tuple[tuple[Part, ...], float]:
     """Waves of `batch` requests, each a prefill and decode steps: no schedule needs fewer steps."""
-    batch, prompt, output = _count(reading.batch), _count(reading.prompt), _count(reading.output)
-    waves = max(1.0, (reading.requests or batch) / batch)
+    batch = _count(reading.batch)
+    return _waves(reading, batch, max(1.0, (reading.requests or batch) / batch))
+
+
+def _rate(reading: Reading) -> tuple[tuple[Part, ...], float]:
+    """What a second of a steady run does: so many waves, or that part of one."""
+    batch = _count(reading.batch)
+    return _waves(reading, batch, (reading.requests or 0.0) / batch)
+
+
+def _waves(reading: Reading, batch: int, waves: float) -> tuple[tuple[Part, ...], float]:
+    prompt, output = _count(reading.prompt), _count(reading.output)
     parts = [Part((Group(batch, prompt, 0),), waves)]
     steps = (output - 1) / reading.accept
     if steps > 0:
@@ -189,7 +228,10 @@ def _run(reading: Reading) -> tuple[tuple[Part, ...], float]:
     return tuple(parts), waves * batch * output
 
 
-_STEPS = {"decode": _decode, "prefill": _prefill, "token": _token, "first": _first, "run": _run}
+_STEPS = {
+    **{"decode": _decode, "prefill": _prefill, "token": _token, "first": _first},
+    **{"run": _run, "rate": _rate},
+}
 
 
 def chunked(batch: int, prompt: int, depth: int = 0, chunk: int | None = None) -> list[Part]:

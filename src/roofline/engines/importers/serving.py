@@ -2,9 +2,14 @@
 
 A client sees requests, not steps. Two of its averages can be held against a roof: the mean time
 between tokens (a decode step, with other requests' prefill and the host's work in it), and, at one
-request at a time, the time to the first token. The mean number of sequences that decode together
-follows from Little's law: tokens per second times seconds per token. Where the time between
-tokens is not there, the whole run is what is left.
+request at a time, the time to the first token. Where the time between tokens is not there, the
+whole run is what is left.
+
+The mean number of sequences that decode together follows from Little's law: the seconds that
+all requests spent decoding, over the seconds of the run. A mean over tokens (ITL) gives the former
+exactly, times the tokens after each first; so does the mean latency after the first token, times
+the requests. A mean over requests (TPOT) gives it only where all are of one length: a few short
+answers with long pauses count in it as much as long ones.
 """
 
 from __future__ import annotations
@@ -22,7 +27,12 @@ from .reading import Reading
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A client's summary. Seconds, tokens, tokens/s; `None` is not there."""
+    """A client's summary. Seconds, tokens, tokens/s; `None` is not there.
+
+    `token_gap` is the mean time between tokens over all tokens (ITL), `between_tokens` the mean
+    over requests of each one's own mean (TPOT). `latency` and `mean_first` are means over requests,
+    of the whole and of the first token.
+    """
 
     format: str
     engine: str | None = None
@@ -37,6 +47,9 @@ class Served:
     between_best: float | None = None
     between_spread: float | None = None
     first_token: float | None = None
+    token_gap: float | None = None
+    latency: float | None = None
+    mean_first: float | None = None
     running: float | None = None
     concurrency: float | None = None
     accept: float | None = None
@@ -57,13 +70,17 @@ class Served:
             InputError: there is neither a time between tokens nor a duration.
         """
         spoke = False
-        if self.between_tokens:
+        batch, law = self._running()
+        between = self._between()
+        if between:
+            own = between == self.between_tokens
             yield self._reading(
                 kind="token",
-                seconds=self.between_tokens,
-                best=self.between_best,
-                spread=self.between_spread,
-                batch=self._running(),
+                seconds=between,
+                best=self.between_best if own else None,
+                spread=self.between_spread if own else None,
+                batch=batch,
+                notes=(*self.notes, *([law] if law else [])),
             )
             spoke = True
         elif self.duration and self.requests:
@@ -72,22 +89,44 @@ class Served:
                 seconds=self.duration,
                 batch=self.running or self.concurrency,
                 requests=self.requests,
+                notes=self.notes,
             )
             spoke = True
-        if self.first_token and (self._running() or 99) < 1.5:
-            yield self._reading(kind="first", seconds=self.first_token, batch=1)
+        if self.first_token and (batch or 99) < 1.5:
+            yield self._reading(kind="first", seconds=self.first_token, batch=1, notes=self.notes)
             spoke = True
         if not spoke:
             raise InputError("neither a time between tokens nor a duration with requests is in it")
 
-    def _running(self) -> float | None:
-        """Sequences decoding together, on average: tokens/s × seconds between tokens of one."""
-        rate = self.output_rate
-        if rate is None and self.output_tokens and self.requests and self.duration:
-            rate = self.output_tokens * self.requests / self.duration
-        if rate and self.between_tokens:
-            return rate * self.between_tokens
-        return self.running or self.concurrency
+    def _between(self) -> float | None:
+        """Seconds of a decode step as tokens saw it. Under speculation tokens come in bunches, and
+        tools differ in what they then call the time between two; so there it is the request's."""
+        if (self.accept or 1) > 1:
+            return self.between_tokens or self.token_gap
+        return self.token_gap or self.between_tokens
+
+    def _running(self) -> tuple[float | None, str | None]:
+        """Sequences decoding together, on average, and the law that says so (a note)."""
+        rate, finished = self.output_rate, None
+        if self.requests and self.duration:
+            finished = self.requests / self.duration
+        if rate is None and self.output_tokens and finished:
+            rate = self.output_tokens * finished
+        if finished is None and rate and self.output_tokens:
+            finished = rate / self.output_tokens
+        later = rate - (finished or 0.0) if rate else None  # all but first tokens, a second
+        single = not (self.accept or 1) > 1
+        found: tuple[float, str] | None = None
+        if later and self.token_gap and single:
+            found = self.token_gap * later, "batch-from-itl"
+        elif finished and self.latency and self.mean_first and self.latency > self.mean_first:
+            found = (self.latency - self.mean_first) * finished, "batch-from-latency"
+        elif later and self.between_tokens:
+            found = self.between_tokens * later, "batch-from-tpot"
+        if found is None or found[0] <= 0:
+            return self.running or self.concurrency, None
+        most = min(x for x in (found[0], self.concurrency, self.requests) if x)
+        return (most, found[1]) if most >= 1.5 else (max(1.0, most), None)
 
     def _reading(self, **more: Any) -> Reading:
         return Reading(
@@ -106,7 +145,6 @@ class Served:
             engine=self.engine,
             engine_version=self.engine_version,
             time=self.time,
-            notes=self.notes,
             extra=self.extra or {},
             **more,
         )
@@ -125,6 +163,9 @@ def averages(record: Record, **more: Any) -> Served:
         between_tokens=milliseconds(mean),
         between_spread=fields.relative(fields.number(record, "std_tpot_ms"), mean or 0),
         first_token=milliseconds(fields.number(record, "median_ttft_ms", "mean_ttft_ms")),
+        token_gap=milliseconds(fields.number(record, "mean_itl_ms")),
+        latency=milliseconds(fields.number(record, "mean_e2el_ms", "mean_e2e_latency_ms")),
+        mean_first=milliseconds(fields.number(record, "mean_ttft_ms")),
         concurrency=fields.number(record, "max_concurrency"),
         **more,
     )

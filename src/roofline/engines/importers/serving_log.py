@@ -21,7 +21,11 @@ NAME = "serving benchmark log"
 _START = "Serving Benchmark Result"
 _PAIR = re.compile(r"^\s*([A-Z][\w ()/.]{2,50}?):\s+(\S+)\s*$")
 _ONE_BATCH = re.compile(r"^\s*(Prefill|Decode)\.\s+(median )?latency:\s*(\d+(?:\.\d+)?) s,")
-_THROUGHPUT = re.compile(r"^\s*Throughput: (\d+(?:\.\d+)?) requests/s")
+_THROUGHPUT = re.compile(
+    r"^\s*Throughput: (?P<requests>\d+(?:\.\d+)?) requests/s"
+    r"(?:, (?P<total>\d+(?:\.\d+)?) (?:total )?tokens/s)?"
+    r"(?:, (?P<output>\d+(?:\.\d+)?) output tokens/s)?"
+)
 
 
 class Log:
@@ -45,9 +49,7 @@ class Log:
         elif found := _ONE_BATCH.match(line):
             yield from self._one_batch(found)
         elif found := _THROUGHPUT.match(line):
-            rate = float(found.group(1))
-            if rate > 0:
-                yield Reading(format=NAME, kind="run", seconds=1.0, requests=rate, engine="vllm")
+            yield from _rates(found)
 
     def _one_batch(self, found: re.Match[str]) -> Iterator[Reading]:
         kind, median, seconds = found.group(1), found.group(2), float(found.group(3))
@@ -66,7 +68,8 @@ class Log:
         requests = _number(said, "Successful requests")
         duration = _number(said, "Benchmark duration (s)")
         between = milliseconds(_number(said, "Mean TPOT (ms)"))
-        if between is None and (duration is None or requests is None):
+        token_gap = milliseconds(_number(said, "Mean ITL (ms)"))
+        if between is None and token_gap is None and (duration is None or requests is None):
             return
         yield from Served(
             format=NAME,
@@ -78,11 +81,33 @@ class Log:
             output_rate=_number(said, "Output token throughput (tok/s)"),
             between_tokens=between,
             first_token=milliseconds(_number(said, "Median TTFT (ms)")),
+            token_gap=token_gap,
+            latency=milliseconds(_number(said, "Mean E2EL (ms)", "Mean E2E Latency (ms)")),
+            mean_first=milliseconds(_number(said, "Mean TTFT (ms)")),
             running=_number(said, "Concurrency"),
             concurrency=_number(said, "Maximum request concurrency", "Max request concurrency"),
             accept=_number(said, "Accept length", "Acceptance length"),
             extra=dict(said),
         ).readings()
+
+
+def _rates(found: re.Match[str]) -> Iterator[Reading]:
+    """Requests, all tokens and output tokens a second; their ratios are a request's lengths."""
+    rates = {name: float(text) for name, text in found.groupdict().items() if text}
+    requests = rates["requests"]
+    if requests <= 0:
+        return
+    total, output = rates.get("total"), rates.get("output")
+    yield Reading(
+        format=NAME,
+        kind="rate",
+        seconds=1.0,
+        requests=requests,
+        prompt=(total - output) / requests if total and output and total > output else None,
+        output=output / requests if output else None,
+        total=total / requests if total else None,
+        engine="vllm",
+    )
 
 
 def _number(said: dict[str, str], *names: str) -> float | None:

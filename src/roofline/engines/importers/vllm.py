@@ -62,12 +62,14 @@ def _serve(record: Record) -> Iterator[Reading]:
 
 
 def _throughput(record: Record) -> Iterator[Reading]:
-    """The number of tokens mixes prompt and output, so both lengths have to be given."""
+    """The number of tokens mixes prompt and output, so one of the lengths has to be given."""
+    requests = fields.need(record, "num_requests")
     yield Reading(
         format=f"{NAME} throughput",
         kind="run",
         seconds=fields.need(record, "elapsed_time"),
-        requests=fields.need(record, "num_requests"),
+        requests=requests,
+        total=fields.need(record, "total_num_tokens") / requests,
         engine="vllm",
         extra=fields.rest(record, _THROUGHPUT),
     )
