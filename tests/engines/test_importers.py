@@ -51,7 +51,7 @@ EXPECTED = {
         ("prefill", 8, 128, None, 0.3),
         ("decode", 8, 128, 64, 1.6),
     ],
-    # 1024 tok/s, 4 of them first ones, at 28 ms between tokens of one request: 28.6 requests decode together.
+    # 1024 tok/s, 4 of them first ones, 28 ms between tokens of one: 28.6 requests decode together.
     "vllm-serve.json": [("token", (1024 - 4) * 0.028, 1024, 256, 0.028)],
     "vllm-serve.txt": [("token", (1024 - 4) * 0.028, 1024, 256, 0.028)],
     "vllm-throughput.json": [("run", None, None, None, 30.0)],
