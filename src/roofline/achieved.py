@@ -8,8 +8,9 @@ from typing import Any
 from .bound import Bound
 from .errors import InputError
 from .record import record
+from .units import WHOLE, decimal_hint, plain
 
-_NUMBER = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*(.+?)\s*\Z")
+_NUMBER = re.compile(rf"({WHOLE}(?:\.\d+)?)\s*([^\d\s,._].*?)\s*\Z")
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _RATE = re.compile(r"([kMGTP]?)(B|FLOP|FLOPS?)(?:/s|ps)?\Z", re.IGNORECASE)
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
@@ -60,13 +61,13 @@ def achieved(text: str, bound: Bound) -> Achieved:
     match = _NUMBER.match(text.strip())
     seconds = None
     if match:
-        value, unit = float(match[1].replace(",", "").replace("_", "")), match[2]
+        value, unit = float(plain(match[1])), match[2]
         if value > 0:
             seconds = _seconds(value, unit, bound)
     if seconds is None:
         raise InputError(
             f"--achieved is a speed or a time of the step, such as '65 tok/s', '15.4 ms', "
-            f"'700 GB/s' or '120 TFLOP/s', not '{text[:40]}'"
+            f"'700 GB/s' or '120 TFLOP/s', not '{text[:40]}'{decimal_hint(text)}"
         )
     return Achieved(
         seconds,

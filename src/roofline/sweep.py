@@ -19,6 +19,8 @@ BLOCK = 65_536
 """Steps evaluated and written at a time: memory stays bounded however long the sweep."""
 
 _RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?\Z")
+_GROUP = re.compile(r"0\d\d\Z")
+"""What is left of a group of thousands, where a comma sets numbers apart: ``2,048``."""
 
 
 @record
@@ -61,6 +63,11 @@ def span(text: str, what: str) -> Span:
     found: list[int] = []
     for item in text.split(","):
         match = _RANGE.match(item.strip())
+        if _GROUP.match(item.strip()):
+            raise InputError(
+                f"{what} takes a list, in which a comma sets numbers apart: write thousands "
+                f"without one (2048), not '{text[:40]}'"
+            )
         if not match:
             found.append(parse_count(item, what))
             continue

@@ -9,7 +9,9 @@ from .errors import InputError
 
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-_COUNT = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*(k|ki|m|mi)?\Z", re.IGNORECASE)
+WHOLE = r"(?:[1-9]\d{0,2}(?:,\d{3}){1,5}|[1-9]\d{0,2}(?:_\d{3}){1,5}|\d{1,18})"
+"""Digits, or groups of three set apart by one kind of mark: 2048, 2,048, 1_000_000."""
+_COUNT = re.compile(rf"({WHOLE}(?:\.\d{{1,6}})?)\s*(k|ki|m|mi)?\Z", re.IGNORECASE)
 
 
 def digits(value: float, figures: int = 3) -> str:
@@ -72,24 +74,50 @@ def tokens(value: int) -> str:
     return f"{value // 1024}k" if value >= 1024 and value % 1024 == 0 else str(value)
 
 
+def plain(number: str) -> str:
+    """The digits of a number whose groups are well formed, without the marks between them."""
+    return number.replace(",", "").replace("_", "")
+
+
 def parse_count(text: str, what: str) -> int:
-    """``2048``, ``2k`` (2048: contexts go by powers of two), ``1m``, ``8ki``.
+    """``2048``, ``2,048``, ``2k`` (2048: contexts go by powers of two), ``1m``, ``8ki``.
 
     Raises:
-        InputError: not a whole number.
+        InputError: not a whole number, or several of them.
     """
-    match = _COUNT.match(text.strip().replace(",", "").replace("_", ""))
+    match = _COUNT.match(text.strip())
     if match:
-        suffix = (match[2] or "").lower()
+        number, suffix = plain(match[1]), (match[2] or "").lower()
         factor = {"": 1, "k": 1024, "ki": 1024, "m": 1 << 20, "mi": 1 << 20}[suffix]
-        value = float(match[1]) * factor
-        if value.is_integer():
-            return int(match[1]) * factor if "." not in match[1] else int(value)
-    raise InputError(f"{what} must be a whole number such as 2048, 2k or 1m, not '{text[:40]}'")
+        if "." not in number:
+            return int(number) * factor
+        value = float(number) * factor
+        if suffix and value.is_integer():
+            return int(value)
+    raise InputError(
+        f"{what} must be a whole number such as 2048, 2k or 1m, not '{text[:40]}'{list_hint(text)}"
+    )
+
+
+_LIST = re.compile(r"\s*[,;:，、；：]\s*")
+_DECIMAL = re.compile(r"\d+[,，]\d+(?![\d,，])")
+
+
+def list_hint(text: str) -> str:
+    """What to do, for a message, where several numbers stand in place of one; or nothing."""
+    items = _LIST.split(text.strip())
+    if len(items) > 1 and all(_COUNT.match(item) for item in items):
+        return "; for several values at once, 'roofline sweep' takes lists"
+    return ""
+
+
+def decimal_hint(text: str) -> str:
+    """What to do, for a message, where a comma stands in place of a point; or nothing."""
+    return "; write decimals with a point, as in 15.4" if _DECIMAL.search(text) else ""
 
 
 _QUANTITY = re.compile(
-    r"(\d{1,18}(?:\.\d{1,9})?(?:e[+-]?\d{1,2})?)\s*([kMGTPEmµun]?)(i?)([A-Za-z/]*)\Z"
+    rf"({WHOLE}(?:\.\d{{1,9}})?(?:e[+-]?\d{{1,2}})?)\s*([kMGTPEmµun]?)(i?)([A-Za-z/]*)\Z"
 )
 _FACTORS = {
     **{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18},
@@ -108,19 +136,21 @@ def parse_quantity(text: str, unit: str, what: str) -> float:
     Raises:
         InputError: not such a quantity, or not above zero.
     """
-    match = _QUANTITY.match(text.strip().replace(",", "").replace(" ", ""))
+    match = _QUANTITY.match(text.strip())
     if match:
         number, prefix, binary, said = match.groups()
-        plain = said.lower().removesuffix("/s").rstrip("s") if unit != "s" else said
+        name = said.lower().removesuffix("/s").rstrip("s") if unit != "s" else said
         asked = unit.lower().removesuffix("/s").rstrip("s") if unit != "s" else unit
         per_second = said.lower().endswith("/s") == unit.endswith("/s") or not said
         power = "kMGTPE".find(prefix) + 1 if prefix else 0
         factor = 1024.0**power if binary and power > 0 else _FACTORS[prefix]
-        value = float(number) * factor
+        value = float(plain(number)) * factor
         small = prefix in ("m", "µ", "u", "n") and prefix
         fits = not (small and unit != "s") and not (binary and power <= 0)
         fits = fits and not (power > 0 and unit == "s")
-        if plain in ("", asked) and per_second and fits and 0 < value < 1e30:
+        if name in ("", asked) and per_second and fits and 0 < value < 1e30:
             return value
     example = {"s": "45ms", "tokens/s": "65"}.get(unit, f"35.5G{unit}")
-    raise InputError(f"{what} must be a quantity such as {example}, not '{text[:40]}'")
+    raise InputError(
+        f"{what} must be a quantity such as {example}, not '{text[:40]}'{decimal_hint(text)}"
+    )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from roofline import InputError
 from roofline.achieved import achieved
-from roofline.units import digits, parse_count, percent, seconds, si
+from roofline.sweep import span
+from roofline.units import digits, parse_count, parse_quantity, percent, seconds, si
 
 FACTORS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
            "m": 1e-3, "µ": 1e-6, "n": 1e-9}  # fmt: skip
@@ -61,6 +62,47 @@ def test_counts_round_trip(value):
 @pytest.mark.parametrize(("text", "value"), [("2k", 2048), ("1M", 1 << 20), ("1.5k", 1536)])
 def test_counts_with_a_suffix(text, value):
     assert parse_count(text, "--n") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["16,32", "1,8", "1,02", "16，32", "1:64", "2, 048", "0,128", "1;8"]
+)
+def test_a_list_is_no_count_and_sweep_is_named(text):
+    with pytest.raises(InputError, match="roofline sweep"):
+        parse_count(text, "--batch")
+
+
+@pytest.mark.parametrize("text", ["2.000", "2.0", "16_32", "2 048", "1e3", "2'048", "-1", ""])
+def test_what_could_be_two_numbers_is_no_count(text):
+    with pytest.raises(InputError, match="whole number"):
+        parse_count(text, "--batch")
+
+
+@pytest.mark.parametrize("text", ["15,4 ms", "0,001 ms", "15,4567ms"])
+def test_a_decimal_comma_is_refused_with_what_to_write(text):
+    with pytest.raises(InputError, match="with a point"):
+        parse_quantity(text, "s", "--seconds")
+    with pytest.raises(InputError, match="with a point"):
+        achieved(text, None)
+
+
+@pytest.mark.parametrize("text", ["15 4 ms", "1 5ms", "15.4 m s", "15.4,5 ms"])
+def test_a_quantity_is_one_number_and_one_unit(text):
+    with pytest.raises(InputError, match="quantity"):
+        parse_quantity(text, "s", "--seconds")
+
+
+@given(st.integers(1, 1 << 40))
+def test_quantities_take_groups_of_thousands(value):
+    assert parse_quantity(f"{value:,} B", "B", "--bytes") == value
+
+
+def test_in_a_list_a_comma_sets_numbers_apart():
+    assert span("16,32", "--batch").values == (16, 32)
+    assert span("2048,4096", "--batch").values == (2048, 4096)
+    for text in ("2,048", "1,000", "1,2,048"):
+        with pytest.raises(InputError, match="takes a list"):
+            span(text, "--batch")
 
 
 @given(st.text(max_size=12))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..screen import columns
-from ..units import parse_count
+from ..units import WHOLE, decimal_hint, parse_count, plain
 from . import options
 
 if TYPE_CHECKING:
@@ -161,10 +162,10 @@ def _length(text: str, what: str) -> tuple[int, int]:
 
 
 def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = -1.0
+    match = re.fullmatch(rf"({WHOLE}(?:\.\d+)?)\s*(?:/s|requests/s|req/s)?", text.strip())
+    rate = float(plain(match[1])) if match else -1.0
     if not 0 < rate < 1e6:
-        raise InputError(f"--rate must be requests a second, such as 2.5, not '{text[:40]}'")
+        raise InputError(
+            f"--rate must be requests a second, such as 2.5, not '{text[:40]}'{decimal_hint(text)}"
+        )
     return rate
