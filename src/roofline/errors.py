@@ -4,7 +4,7 @@ RooflineError             anything that roofline itself reports; exit code 1
 ├── InputError            a file or an argument is wrong: what, where, what to do; exit code 2
 │   ├── NotFound          no model, machine or file of that name; near misses are suggested
 │   └── UnsupportedError  understood, but not something roofline can count; named, never guessed
-└── MissingExtra          an optional library is needed; the message has the install command
+└── MissingExtra          a library is needed that is not here; the message has the install command
 """
 
 
@@ -29,9 +29,11 @@ class UnsupportedError(InputError):
 
 
 class MissingExtra(RooflineError):
-    """An optional library is needed for this."""
+    """A library is needed for this that is not here."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {library}: pip install 'roofline[{extra}]'")
+        from .install import command
+
+        super().__init__(f"{purpose} needs {library}: {command(extra)}")
         self.library = library
         self.extra = extra

@@ -14,8 +14,11 @@ from functools import partial
 from importlib import import_module
 
 from .. import __version__
-from ..errors import RooflineError
+from ..errors import MissingExtra, RooflineError
 from ..screen import columns
+
+NEEDED = {"numpy": "NumPy", "shtab": "shtab"}
+"""What an installation brings by itself; a checkout that was never installed may lack it."""
 
 VERBS = {
     "explain": "which ceiling a step hits, by how much, and what would change it",
@@ -66,8 +69,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     gc.set_threshold(50_000)  # a short process: looking for cycles was a tenth of its time
+    verb = argv[0] if argv and argv[0] in VERBS and _there(argv[0]) else None
     try:
-        verb = argv[0] if argv and argv[0] in VERBS and _there(argv[0]) else None
         top = parser(verb)
         args = top.parse_args(argv)
         if args.verb is None:
@@ -79,6 +82,11 @@ def main(argv: list[str] | None = None) -> int:
     except RooflineError as error:
         print(f"roofline: {error}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if error.name not in NEEDED:
+            raise
+        print(f"roofline: {MissingExtra(NEEDED[error.name], '', f'{verb}')}", file=sys.stderr)
+        return MissingExtra.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

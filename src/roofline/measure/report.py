@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import table
 from ..errors import RooflineError
+from ..install import command
 from ..machine.load import from_data
 from ..machine.machine import Machine
 from ..units import digits, percent, seconds, si
@@ -18,6 +19,9 @@ EXAMPLES = (
     ("llama-3.1-8b", "int4"),
     ("llama-3.2-1b", "int4"),
 )
+
+# What a finding says is missing, and the extra that brings it.
+EXTRAS = {"portable": "measure", "no_torch": "torch"}
 
 
 def name_of(key: str, words: Words) -> str:
@@ -55,6 +59,8 @@ def finding(seen: Finding, words: Words) -> str:
             shown["probe"] = name_of(str(value), words)
         else:
             shown[name] = digits(value) if isinstance(value, float) else value
+    if seen.code in EXTRAS:
+        shown["install"] = command(EXTRAS[seen.code])
     level = words(f"measure.level.{seen.level}")
     return f"{level}: {words(f'measure.finding.{seen.code}', **shown)}"
 
