@@ -14,7 +14,7 @@ from .words import Words
 
 if TYPE_CHECKING:
     from .achieved import Achieved
-    from .bound import OperatorBound
+    from .bound import Case, OperatorBound
     from .explanation import Explanation
 
 
@@ -52,8 +52,21 @@ def title(e: Explanation, words: Words) -> str:
         formats=formats,
         step=step_words(e.step, words),
         machine=_machine(e, words),
-        ceilings=words(f"ceilings.{case.roof.kind}"),
+        ceilings=ceilings(case, words),
     )
+
+
+def ceilings(case: Case, words: Words) -> str:
+    """Which ceilings hold, and which of them had to come from the other kind."""
+    kind = words(f"ceilings.{case.roof.kind}")
+    if not case.borrowed:
+        return kind
+    other = "measured" if case.roof.kind == "datasheet" else "datasheet"
+    what = [words("ceilings.memory") if x == "memory" else x for x in case.borrowed]
+    return words(
+        "ceilings.borrowed", kind=kind, what=words("list.joint").join(what),
+        other=words(f"ceilings.{other}"),
+    )  # fmt: skip
 
 
 def _machine(e: Explanation, words: Words) -> str:
@@ -114,8 +127,7 @@ def _speed(e: Explanation, words: Words) -> str:
         e.step.phase, "say.speed.step"
     )
     speed = words(key, speed=digits(b.tokens_per_s), time=seconds(b.overlapped_s))
-    joint = "、" if words.language == "zh" else ", "
-    shares = joint.join(
+    shares = words("list.joint").join(
         words("say.share", part=words(f"part.{name}"), share=percent(share))
         for name, share in sorted(b.shares.items(), key=lambda item: -item[1])
         if share >= 0.0005

@@ -92,6 +92,8 @@ class Case:
         parallel: the layout over devices of this machine's kind.
         weights, kv: names of the formats.
         chains: what a step is held against; on several, the one that takes longest.
+        borrowed: what is used of the other kind of ceilings, since none of this one is known:
+            ``memory``, or precisions.
         notes: assumptions made on the way, one sentence each.
     """
 
@@ -162,6 +164,7 @@ class Case:
                     else self.roof.arithmetic(op.compute)
                 )
                 self.arithmetic[op.compute] = found
+        self.borrowed = self._borrowed()
         self.notes = tuple(
             f"{machine.name} has no known {wanted} ceiling: those products run in {used}"
             for wanted, (used, _) in self.arithmetic.items()
@@ -182,6 +185,10 @@ class Case:
     def _unit(self) -> int:
         # Sequences of the whole for one more sequence on each device in each microbatch.
         return self.parallel.dp * self.parallel.waves
+
+    def _borrowed(self) -> tuple[str, ...]:
+        figures = {"memory": self.roof.bandwidth, **dict(self.arithmetic.values())}
+        return tuple(name for name, figure in figures.items() if figure.kind != self.roof.kind)
 
     @property
     def rows(self) -> Any:

@@ -79,6 +79,7 @@ class Explanation:
                 "name": machine.name,
                 "id": machine.id,
                 "ceilings": roof.kind,
+                "borrowed": list(self.case.borrowed),
                 "doubts": list(self.doubts),
                 "bandwidth": roof.bandwidth.to_json(),
                 "compute": {

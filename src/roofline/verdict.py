@@ -77,11 +77,11 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
 
     def ask(code: str, values: dict[str, Any], **changes: Any) -> None:
         try:
-            after = case.using(**changes).bound(step)
+            gain = _gain(case, case.using(**changes), step)
         except RooflineError:
             return  # a format this machine has no ceiling for is no lever here
-        gain = bound.overlapped_s / after.overlapped_s
-        found.append(Lever(code, gain, values))
+        if gain is not None:
+            found.append(Lever(code, gain, values))
 
     stored = case.model.formats(case.options["weights"], case.options["kv"])
     scheme, cache, _ = stored
@@ -101,6 +101,17 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
     found += _more_devices(case, step, bound)
     kept = [lever for lever in found if lever.gain >= 1.01]
     return tuple(sorted(kept, key=lambda lever: -lever.gain))
+
+
+def _gain(before: Case, after: Case, step: Step) -> float | None:
+    # Like with like: where only one of the two has to borrow a ceiling of the other kind, both
+    # are held against that kind throughout.
+    if set(before.borrowed) != set(after.borrowed):
+        kind = "measured" if before.roof.kind == "datasheet" else "datasheet"
+        before, after = (case.using(ceilings=kind) for case in (before, after))
+        if before.borrowed or after.borrowed:
+            return None
+    return before.bound(step).overlapped_s / after.bound(step).overlapped_s
 
 
 def _some_matrix(case: Case) -> str:

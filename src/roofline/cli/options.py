@@ -11,7 +11,6 @@ from typing import Any
 
 from ..bound import DEFAULT_USABLE, Case
 from ..errors import InputError
-from ..machine.load import is_here
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
 from ..model.model import Model
@@ -92,7 +91,7 @@ def add_formats(p: argparse.ArgumentParser) -> None:
     g.add_argument(
         "--ceilings",
         choices=("datasheet", "measured"),
-        help="which ceilings (default: datasheet's; measured for 'here')",
+        help="which ceilings (default: the machine's own: datasheet's, or measured for 'here')",
     )
     g.add_argument(
         "--usable",
@@ -226,10 +225,8 @@ def _unused(args: argparse.Namespace, name: str) -> None:
 
 def case(args: argparse.Namespace, machine: str | None = None) -> Case:
     """The model in its formats under the machine's roof."""
-    on = machine or args.on
-    ceilings = args.ceilings or ("measured" if is_here(on) else None)
     asked = {**formats(args), **parallel(args)}
-    return Case(model(args), load_machine(on), ceilings=ceilings, **asked)
+    return Case(model(args), load_machine(machine or args.on), ceilings=args.ceilings, **asked)
 
 
 def model(args: argparse.Namespace) -> Model:

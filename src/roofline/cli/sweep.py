@@ -70,7 +70,7 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
     contexts = sweeping.span(args.context, "--context")
     drafted = parse_count(args.drafted, "--drafted")
     models = [load_model(m) for m in args.models]
-    machines = [(m, load_machine(m)) for m in args.on]
+    machines = [load_machine(m) for m in args.on]
     weights = args.weights.split(",") if args.weights else [None]
     caches = args.kv.split(",") if args.kv else [None]
     layouts = list(options.layouts(args))
@@ -80,9 +80,7 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
         raise InputError(f"{size:,} steps are too many for one sweep")
     found: list[sweeping.Curve] = []
     refused: list[InputError] = []
-    for model, (name, machine), w, kv, layout in product(
-        models, machines, weights, caches, layouts
-    ):
+    for model, machine, w, kv, layout in product(models, machines, weights, caches, layouts):
         try:
             case = Case(
                 model,
@@ -90,7 +88,7 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
                 weights=w,
                 kv=kv,
                 compute=args.compute,
-                ceilings=args.ceilings or ("measured" if name == "here" else None),
+                ceilings=args.ceilings,
                 usable=options.fraction(args.usable, "--usable"),
                 **layout(),
             )

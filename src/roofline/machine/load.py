@@ -11,6 +11,7 @@ from .. import catalogue
 from ..errors import InputError, NotFound
 from ..files.description import parse_json, short
 from ..model.formats import PRECISIONS
+from ..record import replace
 from .machine import Ceilings, Figure, Link, Machine
 
 VENDORS = ("nvidia", "amd", "intel", "google", "aws", "huawei", "apple", "cpu", "other")
@@ -51,7 +52,9 @@ def load(name: str) -> Machine:
     if is_here(name):
         from .here import path_of_here
 
-        return from_file(path_of_here(name))
+        found = from_file(path_of_here(name))
+        known = found.measured.bandwidth or found.measured.compute
+        return replace(found, prefers="measured") if known else found
     entry = _named(name) or catalogue.find(name, entries(), "machine")
     return from_data(entry, entry["id"], entry["sources"])
 
@@ -134,6 +137,12 @@ class _Reader:
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
             raise self.wrong(f"{name} must be a list of sentences")
         return tuple(value)
+
+    def preferred(self) -> str:
+        value = self.text(self.data, "ceilings")
+        if value not in ("", "datasheet", "measured"):
+            raise self.wrong(f"ceilings must be datasheet or measured, not {short(value)}")
+        return value
 
     def text(self, of: dict[str, Any], name: str, default: str = "") -> str:
         value = of.get(name, default)
@@ -250,6 +259,7 @@ class _Reader:
             measured=self.ceilings("measured"),
             links=self.links(),
             power=self.optional(data, "power", "power"),
+            prefers=self.preferred(),
             notes=self.sentences("notes"),
             doubts=self.doubts(),
             aliases=self.sentences("aliases"),

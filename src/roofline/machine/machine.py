@@ -149,6 +149,8 @@ class Machine:
         datasheet, measured: its ceilings, of either kind.
         links: connections to other devices.
         power: watts, or ``None``.
+        prefers: the ceilings that hold where none are asked for: ``measured`` for this machine
+            and for files that say so, else empty.
         notes: caveats.
         doubts: what made its measured ceilings doubtful while they were taken: codes such as
             ``busy`` or ``steal``.
@@ -169,6 +171,7 @@ class Machine:
     measured: Ceilings = field(default_factory=Ceilings)
     links: tuple[Link, ...] = ()
     power: Figure | None = None
+    prefers: str = ""
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -178,20 +181,25 @@ class Machine:
         """Bytes of memory that programs can have: ``usable`` where known, else all."""
         return self.usable or self.capacity
 
+    @property
+    def default_ceilings(self) -> str:
+        """The ceilings that hold where none are asked for: ``datasheet`` or ``measured``."""
+        if self.prefers:
+            return self.prefers
+        only = "memory" not in self.datasheet.bandwidth and "memory" in self.measured.bandwidth
+        return "measured" if only else "datasheet"
+
     def roof(self, kind: str | None = None) -> Roof:
         """The ceilings to hold a step against.
 
         Args:
-            kind: ``datasheet`` or ``measured``; by default the datasheet's, or the measured
-                ones of a machine that has no datasheet. Single figures that are missing come
-                from the other kind, each saying so itself.
+            kind: ``datasheet`` or ``measured``; by default :attr:`default_ceilings`. Single
+                figures that are missing come from the other kind, each saying so itself.
 
         Raises:
             UnsupportedError: neither has a memory bandwidth or a compute ceiling.
         """
-        if kind is None:
-            only = "memory" not in self.datasheet.bandwidth and "memory" in self.measured.bandwidth
-            kind = "measured" if only else "datasheet"
+        kind = kind or self.default_ceilings
         first, second = (
             (self.datasheet, self.measured)
             if kind == "datasheet"

@@ -47,6 +47,8 @@ def machine(result: Result, part: Json | None = None, date: str | None = None) -
         "compute": _section(result, "compute."),
         "overhead": _section(result, "overhead."),
     }
+    if "memory" in out["measured"]["bandwidth"]:
+        out["ceilings"] = "measured"  # what holds where none are asked for
     for name in ("links", "power"):
         if part.get(name):
             out[name] = part[name]

@@ -215,6 +215,8 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
         ],
         "notes": list(machine.notes),
     }
+    if machine.prefers:
+        data["ceilings"] = machine.prefers
     if launch := machine.measured.overhead.get("launch"):
         data["launch"] = launch.value
     return {k: v for k, v in data.items() if v not in ({}, [])}

@@ -83,7 +83,7 @@ class Resolver:
                 weights=weights,
                 kv=point.kv,
                 compute=point.compute,
-                ceilings=None if own else self._kind(machine, str(name)),
+                ceilings=None if own else self.ceilings,
                 parallel=None if over.single else over,
                 link=self.link,
                 latency=self.latency,
@@ -107,9 +107,6 @@ class Resolver:
                 f"{given.devices}"
             )
         return replace(point, devices=given.devices, layout=given)
-
-    def _kind(self, machine: Machine, name: str) -> str | None:
-        return self.ceilings or ("measured" if name == "here" and machine.measured else None)
 
     def _model(self, point: Point, missing: list[str]) -> Model | None:
         key = (point.model, point.layers)

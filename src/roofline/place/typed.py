@@ -152,7 +152,9 @@ def _ceiling(typed: Typed) -> tuple[str, str, float, float, Machine | None]:
     if machine is None:
         raise InputError("give the memory's ceiling: --on MACHINE or --bandwidth BYTES/S")
     memory = {"datasheet": machine.datasheet, "measured": machine.measured}
-    kinds = [typed.ceilings] if typed.ceilings else ["datasheet", "measured"]
+    first = machine.default_ceilings
+    other = "measured" if first == "datasheet" else "datasheet"
+    kinds = [typed.ceilings] if typed.ceilings else [first, other]
     for kind in kinds:
         figure = memory[kind].bandwidth.get("memory")
         if figure is not None:

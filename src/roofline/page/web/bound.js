@@ -40,7 +40,7 @@ export function roofOf(machine, kind = "") {
     );
   const sheet = { bandwidth: figures("datasheet", "bandwidth"), compute: figures("datasheet", "compute") };
   const found = { bandwidth: figures("measured", "bandwidth"), compute: figures("measured", "compute") };
-  const used = kind || (sheet.bandwidth.memory ? "datasheet" : "measured");
+  const used = kind || machine.ceilings || (sheet.bandwidth.memory ? "datasheet" : "measured");
   const [first, second] = used === "datasheet" ? [sheet, found] : [found, sheet];
   const empty = (x) => Object.keys(x).length === 0;
   if (empty(first.bandwidth) && empty(first.compute)) return null;
@@ -78,6 +78,8 @@ export function makeCase(model, machine, options, formats) {
     used[op.compute] = arithmetic(roof, op.compute, exactly);
     if (used[op.compute] === null) return null;
   }
+  const figures = { memory: roof.bandwidth, ...Object.fromEntries(Object.values(used).map((p) => [p, roof.compute[p]])) };
+  const borrowed = Object.keys(figures).filter((name) => figures[name].kind !== roof.kind);
   const times = (terms, count) => (terms ?? []).map(([q, c]) => [q, c * count]);
   const rows = table.operators.map((op) => {
     const precision = op.flops.length ? used[op.compute] : op.compute;
@@ -101,6 +103,7 @@ export function makeCase(model, machine, options, formats) {
     table,
     rows,
     used,
+    borrowed,
     devices,
     wire,
     ...formatsOf(model, options, formats),

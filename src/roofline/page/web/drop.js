@@ -52,6 +52,7 @@ export function readMachine(given, data, t) {
       }
     }
   }
+  if (SECTIONS.includes(given.ceilings)) machine.ceilings = given.ceilings;
   machine.links = [];
   for (const link of Array.isArray(given.links) ? given.links.slice(0, MOST_LINKS) : []) {
     const bandwidth = figure(link?.bandwidth, "bandwidth", "datasheet");

@@ -23,12 +23,24 @@ export function judge(b, f, batch) {
   return { code, memory_bound: b.memory_bound, shares: b.shares };
 }
 
+// Like with like: where only one of two cases has to borrow a ceiling of the other kind, both are
+// held against that kind throughout; null where that cannot be.
+function gainOf(before, after, groups, b) {
+  const same = before.borrowed.length === after.borrowed.length && before.borrowed.every((x) => after.borrowed.includes(x));
+  if (same) return b.overlapped_s / bound(after, groups).overlapped_s;
+  const ceilings = before.roof.kind === "datasheet" ? "measured" : "datasheet";
+  const [x, y] = [before, after].map((one) => using(one, { ceilings }));
+  if (!x || !y || x.borrowed.length || y.borrowed.length) return null;
+  return bound(x, groups).overlapped_s / bound(y, groups).overlapped_s;
+}
+
 // Changes worth making, most gain first; those that give under 1 % are left out.
 export function levers(c, phase, groups, b, f) {
   const found = [];
   const ask = (code, values, changes) => {
     const other = using(c, changes);
-    if (other) found.push({ code, gain: b.overlapped_s / bound(other, groups).overlapped_s, values });
+    const times = other && gainOf(c, other, groups, b);
+    if (times) found.push({ code, gain: times, values });
   };
   const { formats, options, model } = c;
   const kept = options.kv || c.cache.name;
