@@ -1,8 +1,8 @@
 """The verdict: which ceiling a step hits, and what would change it, as codes and numbers.
 
 Codes: ``memory:weights``, ``memory:kv``, ``memory:state``, ``compute``, ``communication``,
-``capacity`` (does not fit) for a bound; ``overhead``, ``kernel`` and ``suspect`` besides for
-a measured point. Words for them live in ``words/``, one file per language.
+``capacity`` (does not fit) for a bound; ``overhead``, ``kernel``, ``routing`` and ``suspect``
+besides for a measured point. Words for them live in ``words/``, one file per language.
 
 A lever's gain is found by asking the model again with the change made: the time of the same
 step by the overlapped bound, before over after, so it is the most that the change can give.
@@ -19,7 +19,7 @@ from .record import field, record, replace
 from .step import Step
 
 BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
-CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "suspect")
+CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "routing", "suspect")
 
 
 @record

@@ -18,8 +18,9 @@ from roofline.parallel import Parallel
 from roofline.place import judge, place
 from roofline.place.climb import climbs
 from roofline.place.gap import fixed_time
+from roofline.place.judgement import judged
 from roofline.place.resolve import Resolver, short_config, shortened
-from roofline.place.summary import judged, text
+from roofline.place.summary import text
 from roofline.points import Part, Point, PointsWriter, Roof, Seconds
 from roofline.record import replace
 from roofline.step import Group, Step

@@ -231,9 +231,10 @@ class _Show:
 
 def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
     """Every point under its roof."""
+    from ..place.judgement import judged
     from ..place.placed import place
     from ..place.resolve import Resolver
-    from ..place.summary import judged, text
+    from ..place.summary import text
 
     resolver = Resolver(model=args.model, weights=args.weights, kv=args.kv, machine=args.on)
     placed = []

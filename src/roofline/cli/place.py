@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from itertools import islice
 from typing import Any
 
 from ..bound import ALONE
@@ -12,8 +13,6 @@ from ..parallel.layout import Parallel
 from ..screen import columns
 from ..units import parse_quantity
 from . import options
-
-MOST_SHOWN = 2000
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -69,7 +68,7 @@ def _typed(args: argparse.Namespace) -> str | None:
 
 def _files(args: argparse.Namespace) -> int:
     from ..engines import importers
-    from ..place import gap
+    from ..place.judgement import BLOCK, judgements
     from ..place.placed import place
     from ..place.resolve import Resolver
 
@@ -86,22 +85,19 @@ def _files(args: argparse.Namespace) -> int:
         link=over["link"],
         latency=over["latency"],
     )
-    kept: list[Any] = []
-    skipped = 0
-    for point in importers.points(args.files, options.unsaid(args)):
-        placed = place(*resolver.case(point))
-        if args.json:
-            _print_json(placed, gap.judge(placed))
-        elif len(kept) < MOST_SHOWN:
-            kept.append(placed)
-        else:
-            skipped += 1
-    if not args.json:
-        from ..place.summary import text
+    found = (
+        place(*resolver.case(point)) for point in importers.points(args.files, options.unsaid(args))
+    )
+    if args.json:
+        for placed, gap in judgements(found):
+            _print_json(placed, gap)
+        return 0
+    from ..place.summary import text
 
-        print(text(kept, words, columns=columns()))
-        if skipped:
-            print(words("place.skipped", count=skipped))
+    kept = list(islice(found, BLOCK))
+    print(text(kept, words, columns=columns()))
+    if skipped := sum(1 for _ in found):
+        print(words("place.skipped", count=skipped))
     return 0
 
 

@@ -1,13 +1,16 @@
 """The verdict for the gap between a point and its roof, with causes in order.
 
     share ≥ the wall            the roof's own verdict: memory:weights, memory:kv, compute, …
-    share > 1 beyond its error  suspect: see `suspect`
+    share > 1 beyond its error  suspect: see `suspect`; routing, where fewer experts than even
+                                routing touches explain it, and no fewer than there must be
     else                        overhead, where a fixed time per step explains most of the gap;
                                 kernel, where the time is in kernels that fall short of the roof
 
 The fixed time is measured where several points of one engine are there (`fixed_time`: steps of
 different size on one line), else estimated from the kernels of a step and the seconds that one
-launch takes. A cause is a code with its numbers; words for it live in ``words/``.
+launch takes. Where nothing was measured those seconds are an assumption, and one that a step's own
+time can refute: a step that is faster than its kernels' launches shows that they cost nothing here.
+A cause is a code with its numbers; words for it live in ``words/``.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ SLACK = 0.005
 LAUNCH = {"gpu": 4e-6, "accelerator": 4e-6, "soc": 10e-6, "cpu": 1e-6}
 """Seconds to start one kernel where the machine's file says nothing: an assumption, and named."""
 
+REFUTED = 1.1
+"""An assumed time that is over this times what a step leaves beside its bound is refuted by it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -43,11 +49,14 @@ class Gap:
     """The verdict on a placed point.
 
     Attributes:
-        code: a bound's code at the wall, else ``overhead``, ``kernel`` or ``suspect``.
+        code: a bound's code at the wall, else ``overhead``, ``kernel``, ``routing`` or
+            ``suspect``.
         share: of the roof.
         exact: whether the share is exact; else it is at least that.
         causes: most likely first.
-        fixed_s: fixed seconds per step, where known; ``fixed_is`` says ``fitted`` or ``assumed``.
+        fixed_s: fixed seconds per step, where known; ``fixed_is`` says ``fitted``, ``measured``
+            or ``assumed``, and ``refuted`` where an assumed one was dropped.
+        facts: what else is to be said of the point, and of the series that it is in.
     """
 
     code: str
@@ -56,6 +65,7 @@ class Gap:
     causes: tuple[Cause, ...] = ()
     fixed_s: float | None = None
     fixed_is: str | None = None
+    facts: tuple[Cause, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as data."""
@@ -66,38 +76,79 @@ class Gap:
             "causes": [{"code": cause.code, **cause.values} for cause in self.causes],
             "fixed_s": self.fixed_s,
             "fixed_is": self.fixed_is,
+            "facts": [{"code": fact.code, **fact.values} for fact in self.facts],
         }
 
 
-def judge(placed: Placed, fixed: float | None = None) -> Gap:
+def judge(placed: Placed, fixed: float | None = None, floor: float | None = None) -> Gap:
     """The verdict on one point.
 
     Args:
         placed: the point.
         fixed: fixed seconds per step, from :func:`fixed_time`.
+        floor: the least seconds per kernel that steps of this engine leave beside their bounds,
+            from :func:`least_beside`; by default this point's own.
     """
     slack = max(SLACK, 2 * placed.spread if placed.kind == "measured" else 0.0)
+    facts = tuple(_facts(placed))
     if placed.share > 1 + slack:
         from .suspect import causes
 
-        return Gap("suspect", placed.share, placed.exact, causes(placed))
+        within = placed.least_s / placed.seconds <= 1 + slack and placed.routing is not None
+        code = "routing" if within else "suspect"
+        return Gap(code, placed.share, placed.exact, causes(placed), facts=facts)
     if placed.share >= WALL.get(placed.kind, 0.7):
-        return Gap(placed.binding, placed.share, placed.exact)
-    steps = sum(part.count for part in placed.point.parts)
+        return Gap(placed.binding, placed.share, placed.exact, facts=facts)
+    if not placed.kernels:  # a bandwidth, or bytes: nothing is known of kernels
+        return Gap("kernel", placed.share, placed.exact, tuple(_causes(placed, "kernel")))
+    steps = _count(placed.point.parts)
     lost = (placed.seconds - placed.overlapped_s) / steps
     known, source = fixed, "fitted"
     if known is None:
         launch, source = _launch(placed)
-        known = launch * placed.kernels / steps
+        least = min(x for x in (floor, _beside(placed)) if x is not None)
+        if source == "assumed" and launch > REFUTED * least:
+            facts += (_refuted(placed, launch),)
+            known, source = 0.0, "refuted"
+        else:
+            known = launch * placed.kernels / steps
     code = "overhead" if known >= 0.5 * lost else "kernel"
     return Gap(
         code,
         placed.share,
         placed.exact,
         tuple(_causes(placed, code)),
-        min(known, placed.seconds / steps),
+        None if source == "refuted" else min(known, placed.seconds / steps),
         source,
+        facts,
     )
+
+
+def _facts(placed: Placed) -> Iterable[Cause]:
+    """What is to be said beside the verdict: expectations and how the batch was found."""
+    routing = placed.routing
+    if routing is None or not routing.decides or not placed.memory_bound:
+        return
+    if routing.touched < 0.995 * routing.experts:
+        values = {"touched": routing.touched, "experts": routing.experts, "active": routing.active}
+        yield Cause("expected", values)
+
+
+def _refuted(placed: Placed, launch: float) -> Cause:
+    kernels = placed.kernels / _count(placed.point.parts)
+    values = {"launch": launch, "kernels": round(kernels), "together": launch * kernels}
+    return Cause("launch.refuted", values)
+
+
+def _beside(placed: Placed) -> float:
+    """Seconds per kernel that the point leaves beside its bound."""
+    return max(0.0, placed.seconds - placed.overlapped_s) / placed.kernels
+
+
+def least_beside(placed: Iterable[Placed]) -> float | None:
+    """The least seconds per kernel that points of one engine leave beside their bounds."""
+    found = (_beside(p) for p in placed if p.kernels and p.share <= 1 and p.point.phase == "decode")
+    return min(found, default=None)
 
 
 def _launch(placed: Placed) -> tuple[float, str]:
@@ -121,8 +172,11 @@ def _causes(placed: Placed, code: str) -> Iterable[Cause]:
     if code == "overhead":
         yield Cause("launch", {"kernels": round(placed.kernels / _count(point.parts))})
         yield Cause("host")
-    if point.devices > 1:
-        yield Cause("links", {"devices": point.devices})
+    if point.devices > 1 and case is not None:
+        staged = case.parallel.pp > 1 and case.parallel.tp == 1
+        single = case.parallel.devices == case.parallel.dp and not placed.messages
+        if not single:  # replicas that never talk have no links to wait for
+            yield Cause("stages" if staged else "links", {"devices": point.devices})
     if kind == "cpu":
         if point.settings.get("nodes") != 1:
             yield Cause("numa")
@@ -136,15 +190,15 @@ def _causes(placed: Placed, code: str) -> Iterable[Cause]:
         if _unpacked(weights):
             yield Cause("dequantise", {"weights": weights})
         if point.batch <= 4:
-            yield Cause("gemv")
+            yield Cause("gemv", {"batch": round(point.batch)})
         else:
             yield Cause("skinny", {"batch": round(point.batch)})
         if placed.kv > placed.weights:
             yield Cause("attention")
     elif not placed.memory_bound:
         yield Cause("gemm")
-    if placed.kind == "datasheet":
-        yield Cause("sheet")
+    if placed.kind == "datasheet" and placed.counted != "ratio":
+        yield Cause("sheet", {"of": placed.binding.split(":")[0]})
 
 
 def _count(parts: Sequence[Any]) -> float:
@@ -177,27 +231,37 @@ def fixed_time(placed: Sequence[Placed]) -> float | None:
 
     The line time = fixed + slope × bound through two or more steps, weighted so that each counts
     by its relative error, with both parameters not negative and slope at least 1. ``None`` where
-    fewer than three points or too narrow a range make a line of anything.
+    too narrow a range makes a line of anything, or the points are on none.
     """
     pairs = [
         (p.overlapped_s / _count(p.point.parts), p.seconds / _count(p.point.parts))
         for p in placed
         if p.exact and p.overlapped_s > 0 and p.share <= 1.1
     ]
-    if len(pairs) < 3 or max(b for b, _ in pairs) < 3 * min(b for b, _ in pairs):
+    if len(pairs) < 2 or max(b for b, _ in pairs) < 3 * min(b for b, _ in pairs):
         return None
-    s = sx = sy = sxx = sxy = 0.0
-    for bound, time in pairs:
-        weight = 1 / time**2
-        s += weight
-        sx += weight * bound
-        sy += weight * time
-        sxx += weight * bound * bound
-        sxy += weight * bound * time
-    slope = (s * sxy - sx * sy) / (s * sxx - sx * sx)
-    slope = max(slope, 1.0)
-    fixed = (sy - slope * sx) / s
+    fixed, slope = weighted_line(pairs)
+    if slope < 1:  # faster than the roof from one to the next: no line of this kind
+        if len(pairs) < 3:
+            return None
+        slope = 1.0
+        s = sum(1 / time**2 for _, time in pairs)
+        fixed = sum((time - bound) / time**2 for bound, time in pairs) / s
     if fixed <= 0:
         return 0.0
     errors = [abs(fixed + slope * bound - time) / time for bound, time in pairs]
     return fixed if sorted(errors)[len(errors) // 2] < 0.2 else None
+
+
+def weighted_line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Intercept and slope of y over x, each pair weighted by its relative error in y."""
+    s = sx = sy = sxx = sxy = 0.0
+    for x, y in pairs:
+        weight = 1 / y**2
+        s += weight
+        sx += weight * x
+        sy += weight * y
+        sxx += weight * x * x
+        sxy += weight * x * y
+    slope = (s * sxy - sx * sy) / (s * sxx - sx * sx)
+    return (sy - slope * sx) / s, slope

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,18 +9,12 @@ from typing import Any
 from ..bound import Bound, Case
 from ..errors import InputError
 from ..parallel.layout import Parallel
-from ..points import Part, Point
+from ..points import Point
 from ..points.point import UNSAID
-from ..record import replace
-from ..step import Group, Step
+from .routing import Routing, Tally
+from .steps import Stage, stage_of, steps, together
 
 SCHEMA = "roofline.placed/1"
-
-MOST_TOGETHER = 1 << 20
-"""Sequences of a rate whose batch nobody said: so many that what they share costs nothing."""
-
-SEGMENTS = 8
-"""Pieces into which a growing decode is cut where an attention window bends its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +39,8 @@ class Placed:
         kernels: kernels that all steps together launch, about: one for each operator and one
             element-wise (norm, activation, rotation, residual) beside it.
         communication_s, sent, messages: seconds, bytes and messages to other devices.
+        routing: of a model with experts, what even routing is expected to read of them.
+        stage: under pipeline parallelism, what each stage does, about.
     """
 
     point: Point
@@ -67,6 +62,8 @@ class Placed:
     communication_s: float = 0.0
     sent: float = 0.0
     messages: float = 0.0
+    routing: Routing | None = None
+    stage: Stage | None = None
 
     @property
     def seconds(self) -> float:
@@ -97,6 +94,34 @@ class Placed:
     def share(self) -> float:
         """Of the roof: bound over measured. At most 1, or something is wrong."""
         return self.overlapped_s / self.seconds
+
+    @property
+    def least_s(self) -> float:
+        """The time that no schedule beats, however tokens are routed: with the fewest experts."""
+        if self.routing is None:
+            return self.overlapped_s
+        fewer = (self.routing.bytes - self.routing.least) / self.bandwidth
+        least = max(self.compute_s, self.memory_s - fewer, self.communication_s)
+        return min(self.overlapped_s, least)
+
+    @property
+    def readable(self) -> float:
+        """The most bytes that can have been read in the time measured, all steps together."""
+        return self.bandwidth * self.seconds
+
+    @property
+    def touched_most(self) -> float | None:
+        """Experts a layer that can have been read, after everything else; ``None`` without."""
+        if self.routing is None or not self.routing.decides:
+            return None
+        rest = self.bytes - self.routing.bytes
+        return min(float(self.routing.experts), self.routing.touched_by(self.readable - rest))
+
+    @property
+    def counted(self) -> str | None:
+        """What was given in place of a model: ``bytes``, ``achieved``, ``ratio``."""
+        said = self.point.extra.get("counted")
+        return said if isinstance(said, str) and self.case is None else None
 
     @property
     def best_share(self) -> float:
@@ -134,11 +159,27 @@ class Placed:
         return {
             "schema": SCHEMA,
             "point": self.point.to_json(),
+            "batch": None if UNSAID in self.point.notes else self.point.batch,
             "machine": self.machine,
             "ceilings": self.kind,
             "layout": self.case.parallel.name if self.point.devices > 1 and self.case else None,
             "bandwidth": self.bandwidth,
             "peak": self.peak,
+            **(self._achieved_only() if self.counted == "achieved" else self._work()),
+            "share": self.share,
+            "share_is": "exact" if self.exact else "at least",
+        }
+
+    def _achieved_only(self) -> dict[str, Any]:
+        """A bandwidth is of no step: there is no time and no work of one."""
+        return {
+            "batch": None,
+            "bound": None,
+            "achieved": {"flops_per_s": None, "bytes_per_s": self.traffic, "tokens_per_s": None},
+        }
+
+    def _work(self) -> dict[str, Any]:
+        data = {
             "flops": self.flops,
             "bytes": {"weights": self.weights, "kv": self.kv, "state": self.state},
             "intensity": self.intensity,
@@ -148,6 +189,7 @@ class Placed:
                 "compute_s": self.compute_s,
                 "memory_s": self.memory_s,
                 "communication_s": self.communication_s,
+                "least_s": self.least_s,
             },
             "sent": self.sent,
             "messages": self.messages,
@@ -156,9 +198,11 @@ class Placed:
                 "bytes_per_s": self.traffic,
                 "tokens_per_s": self.point.tokens_per_s,
             },
-            "share": self.share,
-            "share_is": "exact" if self.exact else "at least",
+            "share_of_arithmetic": self.compute_s / self.seconds,
         }
+        if self.routing is not None:
+            data["experts"] = {**self.routing.to_json(), "at_most": self.touched_most}
+        return data
 
 
 def place(point: Point, case: Case) -> Placed:
@@ -174,11 +218,12 @@ def place(point: Point, case: Case) -> Placed:
     if case.parallel.devices != point.devices:
         case = _laid(case, layout(point))
     if UNSAID in point.notes:
-        point = _together(point)
-    flops = weights = kv = state = compute_s = memory_s = overlapped_s = serial_s = steps = 0.0
+        point = together(point)
+    flops = weights = kv = state = compute_s = memory_s = overlapped_s = serial_s = passes = 0.0
     talk_s = sent = messages = 0.0
+    tally, path = Tally(case), [0.0, 0.0, 0.0]
     try:
-        for count, step in _steps(point, case):
+        for count, step in steps(point, case):
             bound: Bound = case.bound(step)
             flops += count * bound.flops
             weights += count * bound.weights
@@ -191,7 +236,13 @@ def place(point: Point, case: Case) -> Placed:
             talk_s += count * bound.communication_s
             sent += count * bound.sent
             messages += count * bound.messages
-            steps += count
+            passes += count
+            tally.add(count, step)
+            if case.parallel.pp > 1:
+                through = case.chains[0].bound(step)
+                path[0] += count * through.flops
+                path[1] += count * through.weights
+                path[2] += count * (through.compulsory - through.weights)
     except OverflowError:
         raise InputError("the point's batch or context is beyond any machine") from None
     figure = case.roof.bandwidth
@@ -211,10 +262,12 @@ def place(point: Point, case: Case) -> Placed:
         memory_s=memory_s,
         overlapped_s=overlapped_s,
         serial_s=serial_s,
-        kernels=steps * 2 * sum(op.count for op in case.work.operators if op.flops),
+        kernels=passes * 2 * sum(op.count for op in case.work.operators if op.flops),
         communication_s=talk_s,
         sent=sent,
         messages=messages,
+        routing=tally.found(),
+        stage=stage_of(case, *path),
     )
 
 
@@ -224,80 +277,7 @@ def layout(point: Point) -> Parallel:
     return said if said and said.devices == point.devices else Parallel(tp=point.devices)
 
 
-def _together(point: Point) -> Point:
-    """A whole run whose batch nobody said, all of it together: no batch reads less for the same
-    tokens, so the share is a lower bound. Of a rate any number can be under way."""
-    batch = MOST_TOGETHER if point.seconds.median == 1 else max(1, round(point.parts[0].count))
-    parts = tuple(
-        Part(tuple(replace(g, batch=batch) for g in part.groups), part.count / batch, part.grows)
-        for part in point.parts
-    )
-    return replace(point, parts=parts)
-
-
 @lru_cache(512)
 def _laid(case: Case, over: Parallel) -> Case:
     """The case on other devices, made once."""
     return case.using(parallel=None if over.single else over)
-
-
-def _steps(point: Point, case: Case) -> Iterator[tuple[float, Step]]:
-    """Steps with how many times each is run.
-
-    A step's cost is linear in the cache's length, so growing steps cost what their first and
-    last do on average; windows bend the line, so there it is cut into pieces.
-    """
-    for part in point.parts:
-        if not part.grows or part.count <= 1:
-            yield part.count, Step(point.phase, part.groups)
-            continue
-        bent = any(q.window or q.stride > 1 for q in case.work.plan()[0])
-        pieces = min(SEGMENTS, int(part.count)) if bent else 1
-        size = part.count / pieces
-        for piece in range(pieces):
-            first, last = round(piece * size), max(round((piece + 1) * size) - 1, 0)
-            yield size / 2, _later(point, part, first)
-            yield size / 2, _later(point, part, last)
-
-
-def _later(point: Point, part: Part, index: int) -> Step:
-    groups = tuple(
-        Group(g.batch, g.new_tokens, g.past + index * g.new_tokens, g.all_logits)
-        for g in part.groups
-    )
-    return Step(point.phase, groups)
-
-
-def place_bytes(
-    point: Point,
-    *,
-    machine: str,
-    kind: str,
-    bandwidth: float,
-    bytes_: float,
-    flops: float = 0.0,
-    peak: float | None = None,
-    spread: float = 0.0,
-) -> Placed:
-    """A point whose bytes (and FLOPs) somebody counted, of all devices together and shared evenly,
-    under one device's ceilings given as numbers."""
-    bytes_, flops = bytes_ / point.devices, flops / point.devices
-    compute_s = flops / peak if peak else 0.0
-    memory_s = bytes_ / bandwidth
-    return Placed(
-        point=point,
-        case=None,
-        machine=machine,
-        kind=kind,
-        spread=spread,
-        bandwidth=bandwidth,
-        peak=peak if flops else None,
-        flops=flops,
-        weights=bytes_,
-        kv=0.0,
-        state=0.0,
-        compute_s=compute_s,
-        memory_s=memory_s,
-        overlapped_s=max(compute_s, memory_s),
-        serial_s=max(compute_s, memory_s),
-    )

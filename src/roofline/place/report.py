@@ -8,11 +8,12 @@ from .. import table
 from ..answer import wrap
 from ..chart.terminal import width_of
 from ..parallel.say import wire_words
-from ..units import digits, gain, percent, seconds, si
+from ..points.point import UNSAID
+from ..units import digits, percent, seconds, si
 from ..words import Words
-from .climb import Climbed
-from .gap import Cause, Gap
+from .gap import Gap
 from .placed import Placed
+from .say import cause_words
 
 Judged = tuple[Placed, Gap]
 
@@ -50,6 +51,8 @@ def step(placed: Placed, words: Words) -> str:
     if placed.case is None:
         return words("place.step.bytes", bytes=si(placed.bytes, "B"))
     batch = f"{point.batch:.0f}"
+    if UNSAID in point.notes:
+        return words("place.step.rate", context=f"{point.context:.0f}")
     if point.phase == "run":
         return words("place.step.run", batch=batch, context=f"{point.context:.0f}")
     if point.phase == "prefill":
@@ -74,11 +77,12 @@ def rows(judged: Sequence[Judged], words: Words) -> str:
     head = [words(f"place.table.{name}") for name in columns]
     lines = []
     for placed, gap in judged[:SHOWN]:
+        run = placed.point.phase == "run"
         lines.append(
             (
                 step(placed, words),
                 digits(placed.point.tokens_per_s),
-                seconds(placed.point.step_seconds),
+                seconds(placed.seconds if run else placed.point.step_seconds),
                 digits(placed.intensity) if placed.flops else "-",
                 si(placed.speed, "FLOP/s") if placed.flops else "-",
                 si(placed.traffic, "B/s"),
@@ -109,33 +113,52 @@ def explain(placed: Placed, gap: Gap, words: Words) -> list[tuple[str, str]]:
         "bytes": si(placed.bytes / _steps(placed), "B"),
         "sent": si(placed.sent / _steps(placed), "B"),
         "messages": digits(placed.messages / _steps(placed)),
+        "arithmetic": percent(placed.compute_s / placed.seconds),
+        "batch": f"{placed.point.batch:.0f}",
+        "least": percent(placed.least_s / placed.seconds),
     }
-    kind = gap.code.split(":")[0]
-    if placed.point.extra.get("counted") == "achieved":
-        reached = words("place.say.bandwidth", **values)
-    elif placed.communication_bound:
-        reached = words("place.say.communication", **values)
-    elif kind == "compute" or (kind != "suspect" and not placed.memory_bound):
-        reached = words("place.say.compute", **values)
-    else:
-        reached = words("place.say.memory", **values)
-    out = [(words("place.label.reached"), reached)]
+    if placed.point.phase == "run":
+        values |= {"bound": seconds(placed.overlapped_s), "time": seconds(placed.seconds)}
+    out = [(words("place.label.reached"), words(f"place.say.{_reached(placed, gap)}", **values))]
     out += [("", sentence) for sentence in _devices(placed, words)]
-    label = words("place.label.verdict")
-    if kind in ("overhead",):
-        out.append((label, words(f"place.say.overhead.{gap.fixed_is}", **values)))
-    elif kind == "kernel" and not gap.exact:
-        out.append((label, words("place.say.average", **values)))
-    elif kind in ("kernel", "suspect"):
-        out.append((label, words(f"place.say.{kind}", **values)))
-    else:
-        out.append((label, words("place.say.wall", **values)))
-    if not gap.exact:
-        out.append((words("place.label.note"), words(f"place.basis.{placed.point.basis}")))
+    out.append(
+        (words("place.label.verdict"), words(f"place.say.{_meaning(placed, gap)}", **values))
+    )
+    notes = [] if gap.exact else [words(f"place.basis.{placed.point.basis}")]
+    notes += [words(f"place.note.{note}", **values) for note in placed.point.notes
+              if words.has(f"place.note.{note}")]  # fmt: skip
+    notes += [cause_words(fact, words) for fact in gap.facts if not fact.code.startswith("series.")]
+    label = words("place.label.note")
+    out += [(label if index == 0 else "", note) for index, note in enumerate(notes)]
     for index, cause in enumerate(gap.causes):
         head = words("place.label.causes") if index == 0 else ""
         out.append((head, f"{index + 1}. {cause_words(cause, words)}"))
     return out
+
+
+def _reached(placed: Placed, gap: Gap) -> str:
+    """Which sentence says what was reached."""
+    if placed.counted == "achieved":
+        return "bandwidth"
+    if placed.point.phase == "run":
+        return "run"
+    if placed.communication_bound:
+        return "communication"
+    return "memory" if placed.memory_bound else "compute"
+
+
+def _meaning(placed: Placed, gap: Gap) -> str:
+    """Which sentence says what the verdict means."""
+    kind = gap.code.split(":")[0]
+    if kind == "overhead":
+        return f"overhead.{gap.fixed_is}"
+    if kind == "kernel" and placed.counted == "achieved":
+        return "below"
+    if kind == "kernel" and not gap.exact:
+        return "average.run" if placed.point.phase == "run" else "average"
+    if kind in ("compute", "communication"):
+        return f"wall.{kind}"
+    return kind if kind in ("kernel", "suspect", "routing") else "wall"
 
 
 def _devices(placed: Placed, words: Words) -> list[str]:
@@ -145,6 +168,20 @@ def _devices(placed: Placed, words: Words) -> list[str]:
         return []
     if placed.case is None:
         return [words("place.say.evenly", devices=devices)]
+    if placed.point.phase == "run":
+        return []
+    if placed.stage is not None and placed.case.parallel.tp == 1:
+        return [
+            words(
+                "place.say.stages",
+                stages=placed.case.parallel.pp,
+                weights=si(placed.stage.weights / steps, "B"),
+                own=si(placed.stage.own / steps, "B"),
+                flops=si(placed.stage.flops / steps, "FLOP"),
+                time=seconds(placed.communication_s / steps),
+            ),
+            *dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires),
+        ]
     found = [
         words(
             "say.parallel.each",
@@ -164,68 +201,6 @@ def _devices(placed: Placed, words: Words) -> list[str]:
             )
         )
     return found + list(dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires))
-
-
-def cause_words(cause: Cause, words: Words) -> str:
-    """A cause and what to do about it."""
-    values = dict(cause.values)
-    for name in ("bytes", "cache", "working_set", "most"):
-        if values.get(name) is not None:
-            values[name] = si(values[name], "B")
-    for name in ("share", "kv"):
-        if name in values:
-            values[name] = percent(values[name])
-    if "cpus" in values:
-        values["cpus"] = digits(values["cpus"], 2)
-    if cause.code == "prefix":
-        values["tokens"] = percent(values["tokens"])
-    for name in ("factor", "tokens"):
-        if isinstance(values.get(name), float):
-            values[name] = digits(values[name])
-    code = cause.code
-    if code == "precision":
-        code = f"precision.{values['what']}"
-    if code == "probe" and values.get("working_set") is None:
-        code = "probe.unknown"
-    return words(f"place.cause.{code}", **values)
-
-
-def climb(climbed: Climbed, words: Words) -> list[tuple[str, str]]:
-    """How the climb went, as (label, sentence)."""
-    first, best = climbed.first, climbed.best
-    values = {
-        "first": f"{first.point.batch:.0f}",
-        "share": percent(first.share),
-        "traffic": si(first.traffic, "B/s"),
-        "bandwidth": si(first.bandwidth, "B/s"),
-        "gain": gain(climbed.gain),
-        "best": f"{best.point.batch:.0f}",
-        "speed": digits(best.point.tokens_per_s),
-        "until": climbed.full_until,
-        "flat": climbed.flat_from,
-        "falls": climbed.falls_from,
-        "ideal": f"{best.point.batch / first.point.batch:.0f}",
-        "reached": si(best.speed, "FLOP/s"),
-        "prefill": si(climbed.prefill, "FLOP/s") if climbed.prefill else "-",
-        "best_share": percent(best.share),
-    }
-    sentences = [words("place.climb.gain", **values)]
-    if climbed.full_until is None:
-        sentences.append(words("place.climb.never", **values))
-    elif climbed.full_until >= climbed.last:
-        sentences.append(words("place.climb.all", **values))
-    else:
-        sentences.append(words("place.climb.until", **values))
-    if climbed.flat_from is not None:
-        sentences.append(words("place.climb.flat", **values))
-    if climbed.falls_from is not None:
-        sentences.append(words("place.climb.falls", **values))
-    sentences.append(words(f"place.climb.against.{climbed.against}", **values))
-    joint = "" if words.language == "zh" else " "
-    return [
-        (words("place.label.first", **values), words("place.climb.first", **values)),
-        (words("place.label.climb"), joint.join(sentences)),
-    ]
 
 
 def laid_out(lines: Sequence[tuple[str, str]], columns: int) -> str:

@@ -12,9 +12,10 @@ from ..record import replace
 from ..step import Step
 from ..units import digits, percent
 from ..words import Words
-from . import report
+from . import report, say
 from .climb import climbs
-from .gap import Gap, fixed_time, judge
+from .gap import Gap
+from .judgement import engine, judged
 from .placed import Placed
 
 EXPLAINED = 3
@@ -24,26 +25,11 @@ PROMPT = 512
 """The least prompt whose prefill the picture marks: a short context is no scene."""
 
 
-def judged(items: Sequence[Placed]) -> list[tuple[Placed, Gap]]:
-    """Each point's verdict, with the fixed time that points of one engine show together."""
-    engines: dict[Any, list[Placed]] = {}
-    for item in items:
-        engines.setdefault(_engine(item), []).append(item)
-    fixed = {key: fixed_time([p for p in group if p.point.phase == "decode"])
-             for key, group in engines.items()}  # fmt: skip
-    return [(item, judge(item, fixed[_engine(item)])) for item in items]
-
-
-def _engine(item: Placed) -> Any:
-    point = item.point
-    return (point.engine, point.model, point.layers, point.weights, point.kv, item.machine)
-
-
 def text(items: Sequence[Placed], words: Words, *, columns: int = 100, chart: bool = True) -> str:
     """Everything about the points, grouped by engine, model and machine."""
     groups: dict[Any, list[tuple[Placed, Gap]]] = {}
     for item, gap in judged(items):
-        groups.setdefault(_engine(item), []).append((item, gap))
+        groups.setdefault(engine(item), []).append((item, gap))
     return "\n\n".join(_group(group, words, columns, chart) for group in groups.values())
 
 
@@ -61,7 +47,7 @@ def _group(group: list[tuple[Placed, Gap]], words: Words, columns: int, chart: b
             out.append(f"  {report.step(item, words)}")
         out.append(report.laid_out(report.explain(item, gap, words), columns))
     for climbed in climbs([item for item, _ in group]):
-        out += ["", report.laid_out(report.climb(climbed, words), columns)]
+        out += ["", report.laid_out(say.climb(climbed, words), columns)]
     drawn = _chart([item for item, _ in group], words, columns) if chart else None
     return "\n".join([*out, *(["", drawn] if drawn else [])])
 
@@ -70,12 +56,16 @@ def _worth_words(group: list[tuple[Placed, Gap]]) -> list[tuple[Placed, Gap]]:
     if len(group) <= EXPLAINED:
         return group
     suspects = [pair for pair in group if pair[1].code == "suspect"]
+    routed = [pair for pair in group if pair[1].code == "routing"]
     gaps = [pair for pair in group if pair[1].code in ("overhead", "kernel")]
+    found = []
     if suspects:
-        return [max(suspects, key=lambda pair: pair[1].share)]
-    if gaps:
-        return [min(gaps, key=lambda pair: (not pair[1].exact, pair[1].share))]
-    return [group[0]]
+        found.append(max(suspects, key=lambda pair: pair[1].share))
+    if routed:
+        found.append(max(routed, key=lambda pair: pair[1].share))
+    if gaps and not suspects:
+        found.append(min(gaps, key=lambda pair: (not pair[1].exact, pair[1].share)))
+    return found or [group[0]]
 
 
 def _ratio(item: Placed, gap: Gap, words: Words, columns: int) -> str:

@@ -4,6 +4,8 @@ A roof cannot be beaten, so one of the assumptions behind it is wrong. Each hypo
 the test: the question is asked again with the assumption changed, and only those that bring the
 point under its roof are kept, with the share that it then has.
 
+    routing     fewer experts a layer than even routing touches
+    communication   exchange that was hidden, sent in fewer bits or over more than was counted
     capacity    a batch that does not fit in memory, so something else was run
     machine     another variant of the card (40 or 80 GB, PCIe or SXM)
     layout      the same devices, attention data-parallel: key-value heads are not kept twice
@@ -28,6 +30,7 @@ from typing import Any
 from ..bound import Case
 from ..errors import RooflineError
 from ..parallel.layout import Parallel, divisors
+from ..points.point import UNSAID
 from ..record import replace
 from ..step import Step
 from .gap import Cause
@@ -41,6 +44,9 @@ GIB = 2**30 / 1e9
 MOST_TIMES = 16
 """Times as many devices as were said, at most, that may have been forgotten."""
 
+PLAUSIBLE = 20
+"""An explanation that leaves less than one in so many of the roof explains too much."""
+
 NARROWER = ("fp8", "q6_k", "int4:128")
 
 
@@ -52,6 +58,8 @@ def causes(placed: Placed) -> tuple[Cause, ...]:
 
 def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:
     point, over = placed.point, placed.share
+    yield from _routing(placed)
+    yield from _communication(placed)
     yield from _capacity(placed, case)
     yield from _variants(placed, case)
     yield from _layouts(placed)
@@ -70,11 +78,45 @@ def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:
         yield Cause("prefix", {"tokens": 1 - 1 / over})
 
 
+def _routing(placed: Placed) -> Iterator[Cause]:
+    """Turned round: the most that can have been read, as experts a layer. First, since the roof
+    of such a step is an expectation."""
+    routing, most = placed.routing, placed.touched_most
+    if routing is None or most is None or most < routing.active * 0.98 or not placed.memory_bound:
+        return
+    yield Cause(
+        "routing",
+        {
+            "most": placed.readable / sum(part.count for part in placed.point.parts),
+            "read": most,
+            "touched": routing.touched,
+            "experts": routing.experts,
+            "active": routing.active,
+        },
+    )
+
+
+def _communication(placed: Placed) -> Iterator[Cause]:
+    """A roof made of communication: what is left where that costs nothing."""
+    if not placed.communication_bound:
+        return
+    rest = max(placed.compute_s, placed.memory_s) / placed.seconds
+    steps = sum(part.count for part in placed.point.parts)
+    values = {
+        "share": rest,
+        "sent": placed.sent / steps,
+        "messages": placed.messages / steps,
+        "exchange_s": placed.communication_s / steps,
+    }
+    if rest <= ENOUGH:
+        yield Cause("communication", values)
+
+
 def _capacity(placed: Placed, case: Case) -> Iterator[Cause]:
     """A batch that the memory does not hold was not run so, whatever its rate."""
     part = max(placed.point.parts, key=lambda part: part.count)
     fits = case.fit(Step(placed.point.phase, part.groups)).max_batch
-    if fits is not None and fits < placed.point.batch:
+    if fits is not None and fits < placed.point.batch and UNSAID not in placed.point.notes:
         yield Cause("capacity", {"batch": round(placed.point.batch), "fits": fits})
 
 
@@ -193,8 +235,9 @@ def _tokens(placed: Placed, case: Case) -> Iterator[Cause]:
     point, over = placed.point, placed.share
     prompt = point.parts[0].groups[0].past
     output = point.parts[0].count
-    if point.basis != "steps" and output and (prompt + output) / output >= over:
-        yield Cause("tokens", {"factor": (prompt + output) / output})
+    together = (prompt + output) / output if output else 0.0
+    if point.basis != "steps" and over <= together <= over * PLAUSIBLE:
+        yield Cause("tokens", {"factor": together})
     elif over <= 2 * ENOUGH:
         yield Cause("tokens", {"factor": 2.0})
     if over <= 8:

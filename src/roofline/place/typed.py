@@ -15,7 +15,8 @@ from ..parallel.layout import Parallel
 from ..points import Part, Point, Seconds
 from ..record import replace
 from ..step import Group
-from .placed import Placed, place, place_bytes
+from .counted import place_bytes
+from .placed import Placed, place
 
 
 @dataclass(frozen=True, slots=True)
