@@ -102,7 +102,9 @@ class Point:
     `model` and `machine` are names or paths, as `roofline explain` takes them; `layers` is set
     where an engine ran a shortened model. `tokens` counts what the engine gave out, which is
     less than the new tokens of the steps where prompts are among them. `layout` says how the
-    model lay over the devices, where that is known.
+    model lay over the devices, where that is known. `parameters` is the model's size as a file
+    says it, by which a row of another model is told. `accept` is the mean number of tokens that a
+    step with drafts yields, `cached` the share of prompt tokens that a prefix cache held.
     """
 
     parts: tuple[Part, ...]
@@ -115,6 +117,9 @@ class Point:
     kv: str | None = None
     compute: str | None = None
     weight_bytes: float | None = None
+    parameters: float | None = None
+    accept: float | None = None
+    cached: float | None = None
     machine: str | None = None
     devices: int = 1
     layout: Parallel | None = None
@@ -202,7 +207,7 @@ _TEXT = (
     *("engine", "engine_version", "time", "run"),
 )
 LAYOUT = ("tp", "pp", "dp", "ep", "microbatches")
-_NUMBERS = ("layers", "weight_bytes", "tokens", "load")
+_NUMBERS = ("layers", "weight_bytes", "parameters", "accept", "cached", "tokens", "load")
 _KNOWN = {
     *("schema", "devices", "layout", "parts", "seconds", "roof", "source", "settings", "notes"),
     *("extra", *_TEXT),
@@ -253,6 +258,9 @@ def point_from_json(line: Any, where: str) -> Point:
         devices=devices or 1,
         layout=layout,
         weight_bytes=_number(line.get("weight_bytes"), f"{where}: weight_bytes"),
+        parameters=_number(line.get("parameters"), f"{where}: parameters"),
+        accept=_number(line.get("accept"), f"{where}: accept"),
+        cached=_number(line.get("cached"), f"{where}: cached", zero=True),
         tokens=_number(line.get("tokens"), f"{where}: tokens"),
         load=_number(line.get("load"), f"{where}: load", zero=True),
         roof=_roof(line.get("roof"), f"{where}: roof"),

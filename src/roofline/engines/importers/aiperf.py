@@ -48,7 +48,9 @@ def readings(record: Record) -> Iterator[Reading]:
         output_rate=fields.number(inside(record, "output_token_throughput"), "avg"),
         between_tokens=between,
         between_spread=fields.relative(deviation, between or 0),
+        mean_first=_seconds(record, "time_to_first_token"),
         first_token=_seconds(record, "time_to_first_token"),
+        latency=_seconds(record, "request_latency"),
         concurrency=_concurrency(setup),
         machine=_gpu(record),
         extra=fields.rest(record, frozenset({"telemetry_data", "telemetry_stats"})),
@@ -102,6 +104,7 @@ def _gpu(record: Record) -> str | None:
 _CSV = {
     "inter token latency": "inter_token_latency",
     "time to first token": "time_to_first_token",
+    "request latency": "request_latency",
     "output sequence length": "output_sequence_length",
     "input sequence length": "input_sequence_length",
     "output token throughput": "output_token_throughput",

@@ -1,13 +1,13 @@
-"""The shapes that result files come in: JSON, JSON Lines, CSV, Markdown tables, text.
+"""The shapes that result files come in: JSON, JSON Lines, text with JSON in it, lines.
 
 A file is read once, from the front, in bounded memory: JSON objects one at a time (alone, one a
-line, one after another, or in one array), table rows one at a time, everything else line by line.
+line, one after another, or in one array), everything else line by line. Tables are in `tables`.
 """
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +22,12 @@ LARGEST_RECORD = 64 * 2**20
 LONGEST_LINE = 2**20
 """Characters of one line of text. A longer one is cut; no number stands that far out."""
 
+EMBEDDED = 2**20
+"""Characters of one JSON object within a text."""
+
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n,\x1e"
+_OBJECT = re.compile(r"\[?\s*\{\s*(\"|\}|$)|\[\s*$")
 
 
 @contextmanager
@@ -102,53 +106,94 @@ def _reason(error: ValueError) -> str:
 
 
 def lines(stream: IO[str], start: str = "") -> Iterator[str]:
-    """Lines of a stream without their ends; of an overlong line only its first part."""
+    """Lines of a stream without their ends; of an overlong line only its first part.
+
+    A carriage return ends a line as well: progress bars write over their own.
+    """
     buffer = start
     while True:
         *whole, buffer = buffer.split("\n")
         for line in whole:
-            yield line[:LONGEST_LINE].rstrip("\r")
+            yield from line[:LONGEST_LINE].rstrip("\r").split("\r")
         if len(buffer) > 2 * LONGEST_LINE:
             buffer = buffer[:LONGEST_LINE]
         more = stream.read(CHUNK)
         if not more:
             if buffer:
-                yield buffer[:LONGEST_LINE].rstrip("\r")
+                yield from buffer[:LONGEST_LINE].rstrip("\r").split("\r")
             return
         buffer += more
 
 
-def csv_records(rows: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """Rows of a CSV text with a header line.
+def is_json(head: str) -> bool:
+    """Whether a text that begins like this is JSON all through, not a log whose lines begin so.
 
-    Raises:
-        InputError: a field is too long for a table.
+    `[12:34:56] …`, `[INFO] …` and `{draft: …}` begin like JSON and are none.
     """
-    reader = csv.DictReader((line + "\n" for line in rows), restkey="?")
+    start = head.lstrip()
+    if start[:1] not in ("{", "["):
+        return False
     try:
-        for row in reader:
-            yield {str(key): value for key, value in row.items() if value is not None}
-    except csv.Error as error:
-        raise InputError(f"not CSV: {error}") from None
+        value, end = _DECODER.raw_decode(start)
+    except RecursionError:
+        return True
+    except ValueError as error:
+        return _unfinished(error, len(start)) or bool(_OBJECT.match(start))
+    if isinstance(value, dict) or (isinstance(value, list) and any(map(_is_object, value))):
+        return True
+    return not start[end:].strip(_SPACE)
 
 
-class Table:
-    """Rows of the Markdown tables in a text, fed line by line; rows come out as records."""
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+class Embedded:
+    """JSON within a text: objects that begin on a line of their own, over one line or many.
+
+    Lines are fed one by one; what comes out are objects, and lines that turned out to be text.
+    """
 
     def __init__(self) -> None:
-        """Start outside any table."""
-        self._header: list[str] | None = None
+        """Start outside any object."""
+        self._held: list[str] = []
+        self._length = 0
 
-    def feed(self, line: str) -> dict[str, Any] | None:
-        """The record of a table row; `None` for a header, a rule, or a line of no table."""
-        stripped = line.strip()
-        if not stripped.startswith("|") or stripped.count("|") < 3:
-            self._header = None
-            return None
-        cells = [cell.strip() for cell in stripped.strip("|").split("|")]
-        if self._header is None:
-            self._header = [cell.strip("*` ") for cell in cells]
-            return None
-        if all(set(cell) <= set("-: ") for cell in cells):
-            return None
-        return dict(zip(self._header, cells, strict=False))
+    def feed(self, line: str) -> Iterator[dict[str, Any] | str]:
+        """What is now known to be an object or text, in order."""
+        if not self._held:
+            start = line.lstrip().removeprefix("data:").lstrip()
+            if not _OBJECT.match(start):
+                yield line
+                return
+            line = start
+        self._held.append(line)
+        self._length += len(line)
+        text = "\n".join(self._held)
+        if len(self._held) > 1 and line.strip()[-1:] not in ("}", "]") and len(text) < EMBEDDED:
+            return  # no object ends here
+        try:
+            value, end = _DECODER.raw_decode(text.lstrip())
+        except RecursionError:
+            yield from self.end()
+        except ValueError as error:
+            if self._length > EMBEDDED or not _unfinished(error, len(text.lstrip())):
+                yield from self.end()
+        else:
+            self._held, self._length = [], 0
+            yield from (item for item in _flat(value) if isinstance(item, dict))
+            rest = text.lstrip()[end:].strip(" ,;")
+            if rest:
+                yield rest
+
+    def end(self) -> Iterator[str]:
+        """Held lines, which are text after all."""
+        held, self._held, self._length = self._held, [], 0
+        yield from held
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        yield from value
+    else:
+        yield value

@@ -14,6 +14,12 @@ Record = Mapping[str, Any]
 LONG = 64
 """Lists longer than this (per-request samples, texts) are not kept as extra fields."""
 
+_UNITS = {
+    **{"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
+    **{"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12},
+    **{"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12},
+}
+_LEADING = re.compile(r"^[\s*`~≈]*([+-]?\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,2})?)")
 _PM = re.compile(r"\s*(?:±|\+/-|\+-)\s*")
 
 
@@ -110,6 +116,25 @@ def plus_minus(value: str) -> tuple[float, float | None]:
     if not all(math.isfinite(n) for n in numbers):
         raise InputError(f"{_short(value)} is not a finite number")
     return numbers[0], numbers[1] if len(numbers) > 1 else None
+
+
+def amount(cell: str | None) -> float | None:
+    """The number of a cell with its unit: bytes of `3.56 GiB`, parameters of `6.74 B`."""
+    words = (cell or "").replace(",", "").split()
+    if len(words) != 2 or words[1] not in _UNITS:
+        return None
+    try:
+        value = float(words[0])
+    except ValueError:
+        return None
+    return value * _UNITS[words[1]] if 0 < value < 1e9 else None
+
+
+def leading(cell: Any) -> float | None:
+    """The number that a cell begins with, its unit left aside: `12300.2 ms`, `41.6 token/s`."""
+    found = _LEADING.match(str(cell).replace(",", "")) if cell is not None else None
+    value = float(found.group(1)) if found else math.nan
+    return value if math.isfinite(value) else None
 
 
 def rest(record: Record, used: frozenset[str] | set[str]) -> dict[str, Any]:

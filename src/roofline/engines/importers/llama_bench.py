@@ -1,4 +1,4 @@
-"""`llama-bench` of llama.cpp: JSON, JSON Lines, CSV and the Markdown table people paste.
+"""`llama-bench` of llama.cpp: JSON, JSON Lines, CSV, SQL and the Markdown table people paste.
 
 Three tests: `pp` (a prompt, in steps of at most `n_ubatch` tokens), `tg` (tokens one by one at
 batch 1), `pg` (both). `n_depth` tokens are in the cache before. Time is without tokenising and
@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ...errors import InputError
 from ...record import replace
 from . import fields
 from .fields import Record
 from .reading import Reading
+from .surroundings import laid
 
 NAME = "llama-bench"
 
 _USED = frozenset(
     "model_filename model_type model_size model_n_params n_prompt n_gen n_depth n_ubatch n_batch "
     "type_k type_v avg_ns stddev_ns avg_ts stddev_ts samples_ns samples_ts test_time "
-    "build_commit build_number gpu_info cpu_info".split()
+    "build_commit build_number gpu_info cpu_info split_mode".split()
 )
 _MARKDOWN = frozenset(["model", "size", "params", "backend", "test", "t/s"])
 _TEST = re.compile(r"^(pp|tg)\s*(\d+)(?:\s*\+\s*tg\s*(\d+))?(?:\s*@\s*d\s*(\d+))?$")
 _QUANT = re.compile(r"\b(I?Q\d(?:_[A-Z0-9]+)*|F16|F32|BF16|MXFP4|all F32|mostly F16)\b", re.I)
-_SIZES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SETTINGS = {
+    "n_gpu_layers": ("n_gpu_layers", "ngl"),
+    "n_ubatch": ("n_ubatch",),
+    "n_batch": ("n_batch",),
+    "threads": ("n_threads", "threads"),
+    "n_cpu_moe": ("n_cpu_moe", "ncmoe"),
+}
 _MIX = {"small": "_s", "medium": "_m", "large": "_l"}
 
 
@@ -64,7 +72,9 @@ def _fields(record: Record) -> Reading:
         weights=quantisation(model_type or ""),
         kv=_cache(fields.text(record, "type_k"), fields.text(record, "type_v")),
         weight_bytes=fields.number(record, "model_size"),
-        machine=fields.text(record, "gpu_info") or fields.text(record, "cpu_info"),
+        parameters=fields.number(record, "model_n_params"),
+        **_machine(record, reading.kind),
+        settings=settings(record),
         engine_version=fields.text(record, "build_commit"),
         time=fields.text(record, "test_time"),
         extra=fields.rest(record, _USED),
@@ -92,7 +102,9 @@ def _markdown(record: Record) -> Reading:
         model=model,
         weights=quantisation(model or ""),
         kv=_cache(fields.text(record, "type_k"), fields.text(record, "type_v")),
-        weight_bytes=_size(fields.text(record, "size")),
+        weight_bytes=fields.amount(fields.text(record, "size")),
+        parameters=fields.amount(fields.text(record, "params")),
+        settings=settings(record),
         extra=fields.rest(record, _MARKDOWN),
     )
 
@@ -125,11 +137,28 @@ def _cache(key: str | None, value: str | None) -> str | None:
     return {"f16": "fp16", "f32": "fp32"}.get(key, key)
 
 
-def _size(cell: str | None) -> float | None:
-    """Bytes of a cell such as `3.56 GiB`."""
-    if not cell:
-        return None
-    words = cell.split()
-    if len(words) != 2 or words[1] not in _SIZES:
-        return None
-    return fields.plus_minus(words[0])[0] * _SIZES[words[1]]
+def settings(record: Record) -> dict[str, Any]:
+    """What llama.cpp ran with, by the names of its JSON."""
+    said: dict[str, Any] = {}
+    for name, spellings in _SETTINGS.items():
+        value = fields.number(record, *spellings)
+        if value is not None:
+            said[name] = int(value)
+    if fields.text(record, "backend", "backends") in ("CPU", "BLAS"):
+        said["n_gpu_layers"] = 0
+    if (mode := fields.text(record, "split_mode", "sm")) is not None:
+        said["split_mode"] = mode
+    if str(record.get("no_kv_offload", record.get("nkvo"))).lower() in ("1", "true"):
+        said["kv_on_host"] = True
+    return said
+
+
+def _machine(record: Record, kind: str) -> dict[str, Any]:
+    """Device and how many; the host where no layer of a decode is on the device."""
+    cpu, gpus = fields.text(record, "cpu_info"), fields.text(record, "gpu_info")
+    if gpus is None or (fields.number(record, "n_gpu_layers") == 0 and kind != "prefill"):
+        return {"machine": cpu}
+    names = [name.strip() for name in gpus.split(",")]
+    if len(set(names)) > 1:
+        return {"machine": gpus}
+    return {"machine": names[0]} | laid(len(names), fields.text(record, "split_mode"))

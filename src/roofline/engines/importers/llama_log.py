@@ -1,7 +1,10 @@
-"""What llama.cpp and Ollama print after a chat: seconds and tokens of prompt and generation.
+"""What llama.cpp prints after a chat: seconds and tokens of prompt and generation, and its drafts.
 
-llama.cpp: `eval time = 4820.04 ms / 127 runs (37.95 ms per token, 26.35 tokens per second)`;
-Ollama (`--verbose`): `eval count: 298 token(s)` and `eval rate: 51.24 tokens/s`. One sequence.
+`eval time = 4820.04 ms / 127 runs (37.95 ms per token, 26.35 tokens per second)`, one sequence.
+Under speculation the server says below how many drafted tokens were accepted: each was a token
+without a step of its own. `prompt done, n_past = 4097` is the cache when the decode begins, of
+which the prompt's tokens may be the smaller part. Newer clients print `[ Prompt: 95.1 t/s |
+Generation: … ]`.
 """
 
 from __future__ import annotations
@@ -9,14 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .reading import Reading
+from ...record import replace
+from .reading import UNKNOWN, Reading
 
 NAME = "llama.cpp log"
 
+_NUMBER = r"(\d{1,12}(?:\.\d{1,9})?)"
 _LLAMA = re.compile(
-    r"(prompt eval|(?<!prompt )eval) time\s*=\s*(\d+(?:\.\d+)?) ms /\s*(\d{1,12}) (?:tokens|runs)"
+    rf"(prompt eval|(?<!prompt )eval) time\s*=\s*{_NUMBER} ms /\s*(\d{{1,12}}) (?:tokens|runs)"
 )
-_OLLAMA = re.compile(r"^\s*(prompt eval|eval) (count|rate):\s*(\d+(?:\.\d+)?)")
+_PAST = re.compile(r"prompt (?:processing )?done, n_(?:past|tokens) = (\d{1,9})")
+_DRAFTS = re.compile(r"\(\s*(\d{1,12}) accepted /\s*(\d{1,12}) generated\)")
+_SHORT = re.compile(rf"\[ Prompt: {_NUMBER} t/s \| Generation: {_NUMBER} t/s \]")
 
 
 class Log:
@@ -25,45 +32,75 @@ class Log:
     def __init__(self) -> None:
         """Start before any chat."""
         self._prompt: float | None = None
-        self._counts: dict[str, float] = {}
+        self._past: float | None = None
+        self._decode: Reading | None = None
 
     def feed(self, line: str) -> Iterator[Reading]:
-        """Readings that the line completes."""
+        """Readings that the line completes: a decode waits for the drafts below it."""
         if found := _LLAMA.search(line):
-            kind, tokens = found.group(1), float(found.group(3))
-            yield from self._chat(kind, float(found.group(2)) / 1e3, tokens, "llama.cpp")
-        elif found := _OLLAMA.match(line):
-            kind, what, value = found.group(1), found.group(2), float(found.group(3))
-            if what == "count":
-                self._counts[kind] = value
-            elif value > 0 and (tokens := self._counts.pop(kind, 0)):
-                yield from self._chat(kind, tokens / value, tokens, "ollama")
+            yield from self.end()
+            yield from self._times(found.group(1), float(found.group(2)), float(found.group(3)))
+        elif self._decode is not None and (found := _DRAFTS.search(line)):
+            self._decode = drafted(self._decode, float(found.group(1)), float(found.group(2)))
+            yield from self.end()
+        elif found := _PAST.search(line):
+            self._past = float(found.group(1))
+        elif (found := _SHORT.search(line)) and float(found.group(2)) > 0:
+            yield from self.end()
+            yield Reading(
+                format=NAME,
+                kind="token",
+                seconds=1 / float(found.group(2)),
+                batch=1,
+                engine="llama.cpp",
+                notes=(UNKNOWN,),
+            )
 
-    def _chat(self, kind: str, seconds: float, tokens: float, engine: str) -> Iterator[Reading]:
-        if seconds <= 0 or tokens <= 0:
+    def _times(self, kind: str, milliseconds: float, tokens: float) -> Iterator[Reading]:
+        if milliseconds <= 0 or tokens <= 0:
             return
         if kind == "prompt eval":
-            self._prompt = tokens
+            past, self._past = self._past, None
+            depth = max(0.0, past - tokens) if past else 0.0
+            self._prompt = depth + tokens
             yield Reading(
                 format=NAME,
                 kind="prefill",
-                seconds=seconds,
+                seconds=milliseconds / 1e3,
                 batch=1,
                 prompt=tokens,
+                depth=depth,
                 chunk=512,
-                engine=engine,
+                engine="llama.cpp",
             )
         else:
-            yield Reading(
+            self._decode = Reading(
                 format=NAME,
                 kind="decode",
-                seconds=seconds,
+                seconds=milliseconds / 1e3,
                 batch=1,
                 prompt=self._prompt,
                 output=tokens,
-                engine=engine,
+                engine="llama.cpp",
             )
 
     def end(self) -> Iterator[Reading]:
-        """Nothing is held back."""
-        yield from ()
+        """The decode that was held back."""
+        held, self._decode = self._decode, None
+        if held is not None:
+            yield held
+
+
+def drafted(reading: Reading, accepted: float, proposed: float) -> Reading:
+    """A decode in which so many drafted tokens were accepted: fewer steps, of more tokens each."""
+    tokens = reading.output or 0
+    steps = tokens - accepted
+    if steps < 1 or accepted < 0 or proposed < accepted:
+        return reading
+    said = {"drafts_accepted": round(accepted), "drafts_proposed": round(proposed)}
+    return replace(
+        reading,
+        accept=max(1.0, tokens / steps),
+        drafted=proposed / steps,
+        settings={**reading.settings, **said},
+    )

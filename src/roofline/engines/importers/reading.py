@@ -18,14 +18,22 @@ from ...points.point import NOTHING, UNSAID, Part, Point, Seconds, Source
 from ...record import replace
 from ...step import Group
 
-KINDS = ("decode", "prefill", "token", "first", "run", "rate")
-"""`decode`: `output` steps after `prompt` tokens of cache; `prefill`: `prompt` tokens after
-`depth`; `token`: the mean time between tokens of a request; `first`: the time to the first token;
-`run`: `requests` whole requests, prefill and decode and all between; `rate`: `requests` of them
-done a second, `batch` at a time, with `seconds` 1."""
+KINDS = ("decode", "step", "prefill", "token", "first", "run", "rate")
+"""`decode`: `output` steps after `prompt` tokens of cache; `step`: one of them, at `context` or
+half way through `output`; `prefill`: `prompt` tokens after `depth`; `token`: the mean time
+between tokens of a request; `first`: the time to the first token; `run`: `requests` whole
+requests, prefill and decode and all between; `rate`: `requests` of them done a second, `batch`
+at a time, with `seconds` 1."""
 
 _BASES = {"token": "token", "first": "first", "run": "run", "rate": "run"}
 _PHASES = {"prefill": "prefill", "first": "prefill", "run": "run", "rate": "run"}
+
+_ZERO = ("prompt", "output", "depth", "drafted", "cached")
+_CHECKED = ("seconds", "best", "batch", "context", "accept", "requests", "parameters", *_ZERO)
+
+UNKNOWN = "context-unknown"
+"""The note on a decode whose context nobody said: its cache is left out, so that its share of the
+roof is a lower bound."""
 
 MOST_PARTS = 512
 SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "access_token", "hf_token")
@@ -46,8 +54,13 @@ class Reading:
 
     `batch` is the number of sequences decoded or prefilled together, `prompt` and `output` are
     tokens per sequence, `depth` what the cache held before a prefill, `chunk` the most tokens the
-    engine takes in one step, `accept` the tokens a speculative step yields, `concurrency` the most
-    requests a client keeps open. `total` is prompt and output together, where only that is said.
+    engine takes in one step, `accept` the tokens a step with drafts yields and `drafted` the tokens
+    drafted for it, `concurrency` the most requests a client keeps open. `total` is prompt and
+    output together, where only that is said; `sums` has prompt or output of all sequences
+    together, of which a length follows with the batch. `context` is what the last new token of a
+    decode step attends to, where a tool says that and no lengths; `cached` the share of prompt
+    tokens that a prefix cache held; `parameters` the model's, as the tool says; `settings` what the
+    engine ran with.
     """
 
     format: str
@@ -58,7 +71,11 @@ class Reading:
     output: float | None = None
     depth: float = 0
     chunk: int | None = None
+    context: float | None = None
     accept: float = 1
+    drafted: float | None = None
+    sums: Mapping[str, float] = field(default_factory=lambda: NOTHING)
+    cached: float | None = None
     requests: float | None = None
     total: float | None = None
     concurrency: float | None = None
@@ -70,12 +87,14 @@ class Reading:
     kv: str | None = None
     compute: str | None = None
     weight_bytes: float | None = None
+    parameters: float | None = None
     machine: str | None = None
     devices: int | None = None
     layout: Parallel | None = None
     engine: str | None = None
     engine_version: str | None = None
     time: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     source: Source | None = None
@@ -87,12 +106,18 @@ class Reading:
         """
         need = {
             "decode": ("batch", "prompt", "output"),
+            "step": ("batch", "prompt"),
             "prefill": ("batch", "prompt"),
             "token": ("batch", "prompt", "output"),
             "first": ("prompt",),
             "run": ("prompt", "output") if self.requests else ("batch", "prompt", "output"),
             "rate": ("prompt", "output"),
         }[self.kind]
+        if self.kind in ("step", "token"):
+            if self.context is not None or UNKNOWN in self.notes:
+                need = ("batch",)
+            elif self.prompt is None and self.output is None:
+                need = ("batch", "context")
         return tuple(f"--{name}" for name in need if getattr(self, name) is None)
 
     def with_answers(self, **answers: float | str | None) -> Reading:
@@ -108,7 +133,10 @@ class Reading:
             for name, value in answers.items()
             if value is not None and getattr(self, name) is None
         }
+        if "context" in new or {"prompt", "output"} <= new.keys():
+            new["notes"] = tuple(note for note in self.notes if note != UNKNOWN)
         found = replace(self, **new) if new else self
+        found = found._shared()
         if found.total is None or (found.prompt is None) == (found.output is None):
             return found
         said, other = ("prompt", "output") if found.output is None else ("output", "prompt")
@@ -119,6 +147,17 @@ class Reading:
                 f"together, so --{said} must be below that"
             )
         return replace(found, **{other: left})
+
+    def _shared(self) -> Reading:
+        """The lengths of a sequence that follow from those of all, or the batch from both."""
+        new: dict[str, float] = {}
+        batch, whole = self.batch, self.sums.get("prompt")
+        if batch is None and self.prompt and whole:
+            new["batch"] = batch = max(1.0, round(whole / self.prompt))
+        for name, tokens in self.sums.items():
+            if batch and getattr(self, name) is None:
+                new[name] = round(tokens / batch)
+        return replace(self, **new) if new else self
 
     def point(self) -> Point:
         """The point of this reading.
@@ -133,9 +172,9 @@ class Reading:
                 f"give {' '.join(missing)}",
                 missing,
             )
-        for name in ("seconds", "batch", "prompt", "output", "accept", "requests"):
+        for name in _CHECKED:
             value = getattr(self, name)
-            least = 0 if name in ("prompt", "output") else 1e-12
+            least = 0 if name in _ZERO else 1e-12
             if value is not None and not least <= value < 1e15:
                 raise InputError(f"{self.where()}: {name} is {value:g}, which cannot be")
         parts, tokens = _STEPS[self.kind](self)
@@ -149,6 +188,9 @@ class Reading:
             kv=self.kv,
             compute=self.compute,
             weight_bytes=self.weight_bytes,
+            parameters=self.parameters,
+            accept=self.accept if self.accept > 1 or self.drafted else None,
+            cached=self.cached,
             machine=self.machine,
             devices=self.devices or 1,
             layout=self.layout,
@@ -156,6 +198,7 @@ class Reading:
             engine_version=self.engine_version,
             tokens=tokens,
             time=self.time,
+            settings=kept(self.settings),
             notes=self._notes(),
             source=self.source,
             extra=kept(self.extra),
@@ -180,11 +223,17 @@ def _count(value: float | None) -> int:
     return max(1, round(value or 1))
 
 
+def _new(reading: Reading) -> int:
+    """New tokens of a sequence in a step: the drafted ones and the one that is certain."""
+    if reading.drafted is not None:
+        return max(1, round(1 + reading.drafted))
+    return max(1, int(reading.accept))
+
+
 def _decode(reading: Reading) -> tuple[tuple[Part, ...], float]:
     batch, output = _count(reading.batch), max(1.0, reading.output or 1)
-    steps = output / reading.accept
-    group = Group(batch, max(1, int(reading.accept)), round((reading.prompt or 0) + reading.depth))
-    return (Part((group,), steps, True),), batch * output
+    group = Group(batch, _new(reading), round((reading.prompt or 0) + reading.depth))
+    return (Part((group,), output / reading.accept, True),), batch * output
 
 
 def _prefill(reading: Reading) -> tuple[tuple[Part, ...], float]:
@@ -194,20 +243,23 @@ def _prefill(reading: Reading) -> tuple[tuple[Part, ...], float]:
 
 
 def _token(reading: Reading) -> tuple[tuple[Part, ...], float]:
-    batch = _count(reading.batch)
-    past = round((reading.prompt or 0) + (reading.output or 0) / 2)
-    group = Group(batch, max(1, int(reading.accept)), past)
-    return (Part((group,), 1 / reading.accept),), batch
+    batch, new = _count(reading.batch), _new(reading)
+    if reading.context is not None and (reading.prompt is None or reading.output is None):
+        past = max(0, round(reading.context) - new)
+    else:
+        past = round((reading.prompt or 0) + reading.depth + (reading.output or 0) / 2)
+    return (Part((Group(batch, new, past),), 1 / reading.accept),), batch
 
 
 def _first(reading: Reading) -> tuple[tuple[Part, ...], float]:
-    prompt = _count(reading.prompt)
-    return (Part((Group(1, prompt, round(reading.depth)),)),), prompt
+    batch, prompt = _count(reading.batch), _count(reading.prompt)
+    parts = tuple(chunked(batch, prompt, round(reading.depth), reading.chunk))
+    return parts, batch * prompt
 
 
 def _run(reading: Reading) -> tuple[tuple[Part, ...], float]:
     """Waves of `batch` requests, each a prefill and decode steps: no schedule needs fewer steps."""
-    batch = _count(reading.batch)
+    batch = _count(min(reading.batch or 1, reading.requests or math.inf))
     return _waves(reading, batch, max(1.0, (reading.requests or batch) / batch))
 
 
@@ -222,7 +274,7 @@ def _waves(reading: Reading, batch: int, waves: float) -> tuple[tuple[Part, ...]
     parts = [Part((Group(batch, prompt, 0),), waves)]
     steps = (output - 1) / reading.accept
     if steps > 0:
-        new = max(1, int(reading.accept))
+        new = _new(reading)
         middle = round(prompt + (output - 1) / 2)
         parts.append(Part((Group(batch, new, middle),), waves * steps))
     return tuple(parts), waves * batch * output
@@ -230,7 +282,7 @@ def _waves(reading: Reading, batch: int, waves: float) -> tuple[tuple[Part, ...]
 
 _STEPS = {
     **{"decode": _decode, "prefill": _prefill, "token": _token, "first": _first},
-    **{"run": _run, "rate": _rate},
+    **{"step": _token, "run": _run, "rate": _rate},
 }
 
 

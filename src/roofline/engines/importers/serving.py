@@ -31,7 +31,9 @@ class Served:
 
     `token_gap` is the mean time between tokens over all tokens (ITL), `between_tokens` the mean
     over requests of each one's own mean (TPOT). `latency` and `mean_first` are means over requests,
-    of the whole and of the first token.
+    of the whole and of the first token. `running` is the mean number of requests in the server,
+    `decoding` of those that decode, where it is known. `rate_only` says that duration and requests
+    are of a rate, not of a run.
     """
 
     format: str
@@ -51,14 +53,19 @@ class Served:
     latency: float | None = None
     mean_first: float | None = None
     running: float | None = None
+    decoding: float | None = None
     concurrency: float | None = None
     accept: float | None = None
+    drafted: float | None = None
+    cached: float | None = None
+    rate_only: bool = False
     weights: str | None = None
     kv: str | None = None
     compute: str | None = None
     machine: str | None = None
     devices: int | None = None
     layout: Parallel | None = None
+    settings: Mapping[str, Any] | None = None
     time: str | None = None
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Any] | None = None
@@ -85,7 +92,7 @@ class Served:
             spoke = True
         elif self.duration and self.requests:
             yield self._reading(
-                kind="run",
+                kind="rate" if self.rate_only else "run",
                 seconds=self.duration,
                 batch=self.running or self.concurrency,
                 requests=self.requests,
@@ -102,11 +109,32 @@ class Served:
         """Seconds of a decode step as tokens saw it. Under speculation tokens come in bunches, and
         tools differ in what they then call the time between two; so there it is the request's."""
         if (self.accept or 1) > 1:
-            return self.between_tokens or self.token_gap
-        return self.token_gap or self.between_tokens
+            between = self.between_tokens or self.token_gap
+        else:
+            between = self._gap() or self.between_tokens
+        if between:
+            return between
+        finished, later = self._rates()
+        if later and self.decoding:
+            return self.decoding / later
+        stays = self._stays()
+        return stays * finished / later if stays and finished and later else None
 
-    def _running(self) -> tuple[float | None, str | None]:
-        """Sequences decoding together, on average, and the law that says so (a note)."""
+    def _gap(self) -> float | None:
+        """The mean gap between chunks, where a chunk is a token: longer than requests' own means
+        allow, it is of several."""
+        if self.token_gap and self.between_tokens and self.token_gap > 1.5 * self.between_tokens:
+            return None
+        return self.token_gap
+
+    def _stays(self) -> float | None:
+        """Seconds that a request decodes, on average."""
+        if self.latency and self.mean_first and self.latency > self.mean_first:
+            return self.latency - self.mean_first
+        return None
+
+    def _rates(self) -> tuple[float | None, float | None]:
+        """Requests finished and, after the first of each, tokens given out, a second."""
         rate, finished = self.output_rate, None
         if self.requests and self.duration:
             finished = self.requests / self.duration
@@ -114,18 +142,27 @@ class Served:
             rate = self.output_tokens * finished
         if finished is None and rate and self.output_tokens:
             finished = rate / self.output_tokens
-        later = rate - (finished or 0.0) if rate else None  # all but first tokens, a second
+        later = rate - (finished or 0.0) if rate else None
+        return finished, later if later and later > 0 else None
+
+    def _running(self) -> tuple[float | None, str | None]:
+        """Sequences decoding together, on average, and the law that says so (a note)."""
+        if self.decoding:
+            return self.decoding, None
+        finished, later = self._rates()
         single = not (self.accept or 1) > 1
+        gap, stays = self._gap(), self._stays()
         found: tuple[float, str] | None = None
-        if later and self.token_gap and single:
-            found = self.token_gap * later, "batch-from-itl"
-        elif finished and self.latency and self.mean_first and self.latency > self.mean_first:
-            found = (self.latency - self.mean_first) * finished, "batch-from-latency"
+        if later and gap and single:
+            found = gap * later, "batch-from-itl"
+        elif finished and stays:
+            found = stays * finished, "batch-from-latency"
         elif later and self.between_tokens:
             found = self.between_tokens * later, "batch-from-tpot"
         if found is None or found[0] <= 0:
             return self.running or self.concurrency, None
-        most = min(x for x in (found[0], self.concurrency, self.requests) if x)
+        open_ = (self.concurrency, None if self.rate_only else self.requests)
+        most = min(x for x in (found[0], *open_) if x)
         return (most, found[1]) if most >= 1.5 else (max(1.0, most), None)
 
     def _reading(self, **more: Any) -> Reading:
@@ -134,6 +171,8 @@ class Served:
             prompt=self.input_tokens,
             output=self.output_tokens,
             accept=max(1.0, self.accept or 1.0),
+            drafted=self.drafted,
+            cached=self.cached,
             concurrency=self.concurrency,
             model=self.model,
             weights=self.weights,
@@ -145,6 +184,7 @@ class Served:
             engine=self.engine,
             engine_version=self.engine_version,
             time=self.time,
+            settings=self.settings or {},
             extra=self.extra or {},
             **more,
         )

@@ -69,11 +69,11 @@ def _one_batch(record: Record) -> Iterator[Reading]:
     if step := fields.number(record, "median_decode_latency"):
         yield Reading(
             format=f"{NAME} bench_one_batch",
-            kind="decode",
+            kind="step",
             seconds=step,
             batch=batch,
-            prompt=prompt + output // 2,
-            output=1,
+            prompt=prompt,
+            output=output,
             engine="sglang",
             extra=extra,
         )

@@ -56,6 +56,8 @@ def readings(record: Record) -> Iterator[Reading]:
         output_tokens=fields.number(requests, "avg_output_length"),
         output_rate=fields.number(performance, "system_output_throughput_tok_s"),
         between_tokens=milliseconds(fields.number(streaming, "avg_tpot_ms")),
+        latency=milliseconds(fields.number(performance, "avg_request_latency_ms")),
+        mean_first=milliseconds(fields.number(streaming, "avg_ttft_ms")),
         first_token=milliseconds(fields.number(streaming, "avg_ttft_ms")),
         running=fields.number(requests, "avg_num_concurrent_requests"),
         concurrency=fields.number(world, "max_batch_size"),
@@ -81,6 +83,7 @@ def _size(text: str) -> float | None:
 _LINES: dict[str, tuple[tuple[str, str], Callable[[str], Any]]] = {
     "Model": (("engine", "model"), str),
     "TensorRT LLM Version": (("engine", "version"), str),
+    "TensorRT-LLM Version": (("engine", "version"), str),
     "Dtype": (("engine", "dtype"), str),
     "KV Cache Dtype": (("engine", "kv_cache_dtype"), str),
     "Quantization": (("engine", "quantization"), str),
@@ -97,6 +100,8 @@ _LINES: dict[str, tuple[tuple[str, str], Callable[[str], Any]]] = {
         float,
     ),
     "Total Latency (ms)": (("performance", "total_latency_ms"), float),
+    "Average request latency (ms)": (("performance", "avg_request_latency_ms"), float),
+    "Average Request Latency (ms)": (("performance", "avg_request_latency_ms"), float),
     "Average time-to-first-token [TTFT] (ms)": (("streaming_metrics", "avg_ttft_ms"), float),
     "Average time-per-output-token [TPOT] (ms)": (("streaming_metrics", "avg_tpot_ms"), float),
 }
