@@ -244,6 +244,21 @@ def test_bench_from_a_config_to_points_and_words(
 
 
 @needs_llama
+@pytest.mark.parametrize("weights", ["q8_0", "bf16"])
+def test_llama_cpp_is_placed_where_torch_is_not_installed(
+    folder: Path, weights: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("gguf")
+    monkeypatch.setattr("roofline.engines.roofs.has_torch", lambda: False)
+    line = f"bench {folder} --engine llama.cpp --weights {weights} --batch 1 --context 16 "
+    line += f"--prompt 0 --seconds 20ms --threads 1 --points {folder / 'p.jsonl'} --lang en"
+    assert main(line.split()) == 0
+    said = capsys.readouterr()
+    assert "not placed" not in said.err
+    assert "of the roof" in said.out
+
+
+@needs_llama
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "ctrl-c"])
 def test_a_run_that_is_struck_down_goes_on(folder: Path, blow: signal.Signals) -> None:
     """A process of its own, stopped in the middle of a point: what was done is done."""

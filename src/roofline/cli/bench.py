@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any
 
+from ..engines.known import canonical
 from ..errors import InputError, RooflineError
 from ..files import demo
 from ..screen import columns
@@ -27,7 +28,9 @@ def add(p: argparse.ArgumentParser) -> None:
         "(default: one that fits)",
     )
     g = p.add_argument_group("engine")
-    g.add_argument("--engine", choices=ENGINES, help="(default: one that is installed)")
+    g.add_argument(
+        "--engine", choices=ENGINES, type=canonical, help="(default: one that is installed)"
+    )
     g.add_argument("--weights", metavar="FORMAT", help="torch: bf16, fp16, fp32, int8; llamacpp: "
                    "fp16, q8_0, q4_0, q4_k …")  # fmt: skip
     g.add_argument("--layers", metavar="N", help="run only the first N layers, and say so")

@@ -50,6 +50,7 @@ class RoofProbe:
         here = topology.read()
         self._limits = limits.read(here)
         self._features = frozenset(here.features)
+        self._wanted = tuple(precisions)
         self._rows: dict[str, list[Series]] = {}
         self._native: Any = None
         try:
@@ -144,10 +145,13 @@ class RoofProbe:
                 if name in compute and compute[name] < wide:
                     self.emulated.add(name)
                     compute[name] = wide
-            if "int8" in compute:
-                # No library reaches what the 8-bit instructions can do, and engines of quantised
-                # models use those directly: their ceiling is fp32's times the lanes' ratio.
-                compute["int8"] = max(compute["int8"], wide * int8_over_fp32(self._features))
+            # No library reaches what the 8-bit instructions can do, and engines of quantised
+            # models use those directly: their ceiling is fp32's times the lanes' ratio. So is
+            # any other that no library here can measure (torch, where it is installed).
+            for name in self._wanted:
+                if wide and (name == "int8" or name not in compute):
+                    lanes = wide * over_fp32(name, self._features)
+                    compute[name] = max(compute.get(name, 0.0), lanes)
         return Roof(best.get("bandwidth.memory"), compute, {}, spread)
 
     def busy(self) -> float | None:
@@ -175,16 +179,25 @@ class RoofProbe:
         self.close()
 
 
-def int8_over_fp32(features: frozenset[str]) -> int:
-    """How many 8-bit multiply-adds an x86 processor starts for each one in fp32.
+# Multiply-adds that a processor with a feature starts for each one in fp32, most first.
+_LANES = {
+    "int8": (("amx_int8", 32), ("i8mm", 8), ("avx512_vnni", 4), ("avx_vnni", 4), ("asimddp", 4)),
+    "bf16": (("amx_bf16", 16), ("bf16", 4), ("avx512_bf16", 2)),
+    "fp16": (("amx_fp16", 16), ("avx512_fp16", 2), ("asimdhp", 2)),
+}
+
+
+def over_fp32(precision: str, features: frozenset[str]) -> int:
+    """How many multiply-adds a processor starts for each one in fp32, by its instructions.
 
     AVX2 multiplies 32 pairs of bytes where it multiplies 8 of fp32, in two instructions
-    (vpmaddubsw, vpmaddwd): 2. VNNI does it in one: 4. AMX multiplies 16×64×16 in a tile every 16
-    cycles where two AVX-512 units do 32 a cycle: 32. Arm's dot product does 16 for 4: 4.
+    (vpmaddubsw, vpmaddwd): 2. VNNI does it in one: 4. AMX multiplies 16×64×16 bytes in a tile
+    every 16 cycles where two AVX-512 units do 32 fp32 a cycle: 32; half of that in 16 bits.
+    AVX-512's own 16-bit products: 2. Arm's dot product does 16 for 4: 4; its matrix products
+    32 of 8 bits, 16 of bf16: 8 and 4. What has no instruction is widened to fp32: 1.
     """
-    if "amx_int8" in features:
-        return 32
-    return 4 if features & {"avx512_vnni", "avx_vnni", "asimddp"} else 2
+    least = 2 if precision == "int8" else 1
+    return next((n for name, n in _LANES.get(precision, ()) if name in features), least)
 
 
 def _best(rows: Sequence[Series]) -> float:

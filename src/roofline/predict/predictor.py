@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..bound import Case
+from ..engines.known import check
 from ..parallel.split import split
 from ..step import Group, Number, Step
 from .device import Device, device
@@ -42,7 +43,11 @@ class Predictor:
             case: what is run on what.
             profile: how the engine spends its time.
             on: the machine's numbers, by default as its file and generation say.
+
+        Raises:
+            UnsupportedError: the engine does not run on such a machine, or no ceiling is known.
         """
+        check(profile.engine, case.machine)
         self.case, self.profile = case, profile
         self.device = on or device(case.machine)
         self.resolved: Resolved = profile.resolve(self.device, case.kv)

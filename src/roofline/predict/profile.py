@@ -43,6 +43,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import catalogue
+from ..engines.known import canonical
 from ..errors import InputError, NotFound
 from ..files.whole import writing
 from ..model.config import parse_json
@@ -198,13 +199,16 @@ def names() -> list[str]:
 def load(name: str) -> Profile:
     """The profile of that name in the package, or of a file that ``calibrate`` wrote.
 
+    Args:
+        name: an id, any name of an engine (``TensorRT-LLM``, ``llama.cpp``), or a path.
+
     Raises:
         NotFound: neither.
         InputError: the file is not a profile.
     """
     if name.endswith(".json"):
         return from_file(name)
-    return _packaged(name)
+    return _packaged(canonical(name))
 
 
 @lru_cache(maxsize=32)
