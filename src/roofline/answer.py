@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import screen, table
+from . import capacity, screen, table
 from . import words as _words
 from .chart import picture, terminal
 from .chart.terminal import width_of
@@ -102,12 +102,9 @@ def verdict(e: Explanation, words: Words) -> tuple[str, str]:
 
 def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
     """The answer as labelled sentences; an empty label continues the one before."""
-    found = [verdict(e, words)]
-    f = e.fit
-    if e.verdict.code == "capacity":
-        full = words("say.capacity", batch=e.step.batch, max=f.max_batch)
-        found.append((words("label.capacity"), full if f.max_batch else _roomless(e, words)))
-    found.append((words("label.best"), _speed(e, words)))
+    found = capacity.lines(e.case, e.step, e.fit, words)
+    best = words("label.fitted" if found else "label.best")
+    found += [verdict(e, words), (best, _speed(e, words))]
     if not e.case.parallel.single:
         from .parallel import say
 
@@ -156,7 +153,8 @@ def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
         text = words("say.climb.crosses.unbounded", crossing=c.crossing)
     else:
         text = words("say.climb.crosses", crossing=c.crossing, limit=limit)
-    return [(words("label.batch"), text), ("", _room(e, words))]
+    room = _room(e, words)
+    return [(words("label.batch"), text), *([("", room)] if room else [])]
 
 
 def _room(e: Explanation, words: Words) -> str:
@@ -166,26 +164,11 @@ def _room(e: Explanation, words: Words) -> str:
         parts.append(words("say.climb.outweighs", batch=c.kv_outweighs))
     if f.max_batch is None:
         parts.append(words("say.climb.unknown", machine=e.case.machine.name))
-    elif f.max_batch == 0:
-        parts.append(_roomless(e, words))
-    else:
+    elif f.max_batch:
         before = c.crossing is not None and f.max_batch < c.crossing
         key = "say.climb.full.before" if before else "say.climb.full"
         parts.append(words(key, batch=f.max_batch))
     return ("；" if words.language == "zh" else "; ").join(parts)
-
-
-def _roomless(e: Explanation, words: Words) -> str:
-    f = e.fit
-    memory = f.memory_bytes or 0
-    return words(
-        "say.climb.roomless",
-        weights=si(f.weight_bytes, "B"),
-        sequence=si(f.kv_bytes_per_sequence + f.workspace_per_sequence, "B"),
-        room=si(memory * f.usable, "B"),
-        usable=percent(f.usable),
-        memory=si(memory, "B"),
-    )
 
 
 def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
@@ -194,10 +177,15 @@ def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
         values = {**lever.values, "machine": e.case.machine.name, "gain": gain(lever.gain)}
         if "to" in values:
             values["to"] = str(values["to"]).split(":", maxsplit=1)[0]
+        if "tokens_per_s" in values:
+            speed = digits(lever.values["tokens_per_s"])
+            found.append(words(f"lever.{lever.code}.fits", **{**values, "speed": speed}))
+            continue
         more = lever.code == "devices" and lever.values["devices"] > 2
         found.append(words(f"lever.{lever.code}{'.more' if more else ''}", **values))
     joint = "，" if words.language == "zh" else ", "
-    return [(words("label.levers"), joint.join(found) or words("lever.none"))]
+    none = "lever.none.fits" if e.verdict.code == "capacity" else "lever.none"
+    return [(words("label.levers"), joint.join(found) or words(none))]
 
 
 def wrap(text: str, width: int) -> list[str]:

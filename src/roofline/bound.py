@@ -83,6 +83,15 @@ class Fit:
     usable: float
     max_batch: int | None
 
+    @property
+    def room(self) -> float | None:
+        """Bytes for weights and cache, ``None`` where the memory is unknown."""
+        return None if self.memory_bytes is None else self.memory_bytes * self.usable
+
+    def holds(self, batch: int) -> bool | None:
+        """Whether so many sequences fit, ``None`` where that is unknown."""
+        return None if self.max_batch is None else batch <= self.max_batch
+
 
 class Case:
     """A model in given formats under one machine's roof, ready to be asked about steps.
@@ -278,11 +287,14 @@ class Case:
         for terms, resident in self._stores:
             held = sum(c * q.value(one) for q, c in terms)
             most = LARGEST_BATCH
-            if memory is not None and (each := held + each_space):
+            if memory is not None:
                 room = memory.value * self.usable - resident
                 for group in step.groups[1:]:
                     room -= sum(c * q.value((group,)) for q, c in terms)
-                most = max(0, math.floor(room / each)) * layout.dp
+                if each := held + each_space:
+                    most = max(0, math.floor(room / each)) * layout.dp
+                elif room < 0:
+                    most = 0
             fullest.append((most, -resident, held))
         most, spare, held = min(fullest)
         return Fit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import capacity
 from .bound import Bound, Case, Climb, Fit, OperatorBound
 from .machine.load import load as load_machine
 from .machine.machine import Machine
@@ -133,6 +134,7 @@ class Explanation:
                 "max_batch": self.fit.max_batch,
                 "memory_bytes": self.fit.memory_bytes,
                 "usable": self.fit.usable,
+                **capacity.to_json(self.case, self.step, self.fit),
             },
             "operators": [
                 {

@@ -30,7 +30,8 @@ class Lever:
         code: ``weights``, ``kv``, ``compute``, ``batch``, ``devices``, ``speculate``,
             ``context``.
         gain: at most so many times the tokens per second.
-        values: what it is changed to: ``{"to": "int4:128"}``, ``{"batch": 226}``.
+        values: what it is changed to: ``{"to": "int4:128"}``, ``{"batch": 226}``; of a change
+            that makes a step fit also ``tokens_per_s`` at best.
     """
 
     code: str
@@ -55,7 +56,7 @@ class Verdict:
 
 def judge(bound: Bound, fit: Fit, batch: int) -> Verdict:
     """The verdict on a step: the larger part of the ceiling that binds, or no room."""
-    if fit.max_batch is not None and batch > fit.max_batch:
+    if fit.holds(batch) is False:
         code = "capacity"
     elif bound.communication_bound:
         code = "communication"
@@ -72,34 +73,50 @@ def judge(bound: Bound, fit: Fit, batch: int) -> Verdict:
 
 
 def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tuple[Lever, ...]:
-    """Changes worth making, most gain first; those that give under 1 % are left out."""
+    """Changes worth making, most gain first; those that give under 1 % are left out.
+
+    Of a step that does not fit only those formats that make it fit (what else would hold it:
+    :func:`roofline.hold.held_by`); of one that does, none after which it would not.
+    """
     found: list[Lever] = []
+    lacking = fit.holds(step.batch) is False
 
     def ask(code: str, values: dict[str, Any], **changes: Any) -> None:
         try:
-            gain = _gain(case, case.using(**changes), step)
+            other = case.using(**changes)
+            gain = _gain(case, other, step)
         except RooflineError:
             return  # a format this machine has no ceiling for is no lever here
-        if gain is not None:
-            found.append(Lever(code, gain, values))
+        if gain is None:
+            return
+        if lacking:
+            if not other.fit(step).holds(step.batch):
+                return
+            values = {**values, "tokens_per_s": other.bound(step).tokens_per_s}
+        found.append(Lever(code, gain, values))
 
     stored = case.model.formats(case.options["weights"], case.options["kv"])
     scheme, cache, _ = stored
     matrix = scheme.weight(case.model.head.path if not case.model.layers else _some_matrix(case))
     for name in ("fp8", "int4:128"):
-        if bound.memory_bound and _size(name) < matrix.size - 0.05:
+        if (bound.memory_bound or lacking) and _size(name) < matrix.size - 0.05:
             ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
     for name in ("fp8", "int4:64"):
         if _size(name) < cache.size - 0.05:
             ask("kv", {"to": name}, kv=name)
-    if not bound.memory_bound and "fp8" in case.roof.compute and case.options["compute"] is None:
+    if (
+        not (bound.memory_bound or lacking)
+        and "fp8" in case.roof.compute
+        and case.options["compute"] is None
+    ):
         used = {precision for precision, _ in case.arithmetic.values()}
         if not used & {"fp8", "fp4"}:
             ask("compute", {"to": "fp8"}, weights="fp8", kv=case.options["kv"] or cache)
-    found += _more_batch(case, step, bound, fit)
-    found += _speculate(case, step, bound)
-    found += _more_devices(case, step, bound)
-    kept = [lever for lever in found if lever.gain >= 1.01]
+    if not lacking:
+        found += _more_batch(case, step, bound, fit)
+        found += _speculate(case, step, bound)
+        found += _more_devices(case, step, bound)
+    kept = [lever for lever in found if lacking or lever.gain >= 1.01]
     return tuple(sorted(kept, key=lambda lever: -lever.gain))
 
 
@@ -162,7 +179,12 @@ def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:
     if step.phase != "decode":
         return []
     drafted = 4
-    group = replace(step.groups[0], new_tokens=drafted + 1, all_logits=True)
-    after = case.bound(Step("verify", (group,)))
+    verify = Step(
+        "verify",
+        tuple(replace(g, new_tokens=drafted + 1, all_logits=True) for g in step.groups),
+    )
+    if case.fit(verify).holds(step.batch) is False:
+        return []
+    after = case.bound(verify)
     gain = (drafted + 1) * bound.overlapped_s / after.overlapped_s
     return [Lever("speculate", gain, {"drafted": drafted})]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 
 from page.cases import groups_json, random_step, whole_catalogue
-from roofline import answer, why
+from roofline import answer, capacity, why
 from roofline.bound import Case
 from roofline.errors import InputError
 from roofline.explanation import explain_case
+from roofline.hold import doubled
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.build import page_words
 from roofline.page.bundle import bundle
-from roofline.page.data import KV, WEIGHTS
+from roofline.page.data import KV, WEIGHTS, page_data
 from roofline.parallel import Parallel
+from roofline.step import Step
 from roofline.units import count, digits, gain, percent, seconds, si
 from roofline.words import Words
 
@@ -33,13 +36,15 @@ const speak = ({ model, machine, options, phase, groups }) => {
   const c = makeCase(models[model], machines[machine], options, given.data.formats);
   const [b, climbed, f] = [bound(c, groups), climb(c, groups), fit(c, groups)];
   const verdict = judge(b, f, groups[0].batch);
-  const lines = [sayVerdict(b, t).join("|")];
-  if (verdict.code === "capacity") lines.push(sayCapacity(f, groups[0].batch, t));
+  const full = verdict.code === "capacity";
+  const lines = full ? [sayLacks(c, groups, f, t)] : [];
+  lines.push(sayVerdict(b, t).join("|"));
   lines.push(`${saySpeed(b, phase, t)} · ${t("say.shares", { shares: sayShares(b, t) })}`);
   if (c.wire) lines.push(...sayDevices({ c, groups, b }, t));
-  lines.push(sayClimb(c, groups, climbed, t), sayRoom(phase, climbed, f, c.machine.name, t));
+  const room = sayRoom(phase, climbed, f, c.machine.name, t);
+  lines.push(sayClimb(c, groups, climbed, t), ...(room ? [room] : []));
   const said = levers(c, phase, groups, b, f).map((x) => sayLever(x, c.machine.name, t));
-  lines.push(said.join(t.comma) || t("lever.none"));
+  lines.push(said.join(t.comma) || t(full ? "lever.none.fits" : "lever.none"));
   const main = { c, groups, b, climbed, f, operators: operators(c, groups) };
   const why = sayWhy(main, t, given.data.sources);
   return [lines, Object.values(why).flat()];
@@ -49,7 +54,8 @@ console.log(JSON.stringify(given.asked.map(speak)));
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_sentences_are_those_of_the_terminal(node, language):
+def test_sentences_are_those_of_the_terminal(node, language, monkeypatch):
+    monkeypatch.setattr("roofline.hold.held_by", lambda case, step: ())  # said below, and slow
     rng = random.Random(language)
     data, words = whole_catalogue(), Words(language)
     asked, expected = [], []
@@ -65,8 +71,9 @@ def test_sentences_are_those_of_the_terminal(node, language):
         for _ in range(5):
             step = random_step(rng)
             e = explain_case(case, step)
-            (label, because), *rest = answer.lines(e, words)
-            said = [f"{label}|{because}", *(sentence for _, sentence in rest)]
+            lacks = [sentence for _, sentence in capacity.lines(case, step, e.fit, words)]
+            (label, because), *rest = answer.lines(e, words)[len(lacks) :]
+            said = [*lacks[:1], f"{label}|{because}", *(sentence for _, sentence in rest)]
             expected.append((said, why.rows(e, words)))
             options = {"weights": weights or "", "kv": kv or "", "devices": devices}
             asked.append(
@@ -114,3 +121,39 @@ def test_units_round_alike(node):
     )
     for value, got, wanted in zip(values, node(script, values), expected, strict=True):
         assert got == wanted, value
+
+
+HELD = """
+const [of, t] = [(list, id) => list.find((x) => x.id === id), makeWords(given.words, "en")];
+console.log(JSON.stringify(given.asked.map(([model, machine, groups]) => {
+  const [m, k] = [of(given.data.models, model), of(given.data.machines, machine)];
+  const c = makeCase(m, k, {}, given.data.formats);
+  return [heldBy(c, groups), sayHeld(c, groups, t)];
+})));
+"""
+
+
+def test_what_would_hold_a_step_is_what_the_core_finds(node):
+    """The doublings of tensor parallelism alone, which the page shows."""
+    models = ["llama-3.1-8b", "llama-3.1-70b", "deepseek-v3", "mixtral-8x7b"]
+    machines = ["h100-sxm", "rtx-4090", "m2-max-38c", "mi300x"]
+    data = page_data(models, machines, date="2026-01-01")
+    asked, expected = [], []
+    for m, k in product(models, machines):
+        for step in (Step.decode(), Step.decode(300, 8192), Step.decode(40_000, 8192)):
+            found = doubled(Case(load_model(m), load_machine(k)), step)
+            expected.append(
+                found and {
+                    "devices": found.layout.devices, "batch": found.max_batch,
+                    "joined": found.joined, "speed": pytest.approx(found.tokens_per_s, rel=1e-12),
+                }
+            )  # fmt: skip
+            asked.append([m, k, groups_json(step)])
+    script = bundle("words", "bound", "verdict", "say", exports=True) + READ + HELD
+    given = {"data": data, "words": page_words("en"), "asked": asked}
+    for (got, said), wanted in zip(node(script, given), expected, strict=True):
+        assert got == wanted
+        assert ("would hold it" in said) and (
+            wanted is None or str(wanted["devices"]) in said or wanted["devices"] == 1
+        )
+    assert None in expected

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .. import capacity
 from .. import words as _words
 from ..errors import InputError, MissingExtra
 from ..explanation import Explanation, explain
@@ -132,7 +133,11 @@ def _draw(ax: Axes, e: Explanation, words: _words.Words, title: bool) -> None:
     ax.set_xlabel(drawn.axis(words), fontfamily=fonts)
     ax.set_ylabel(words("chart.y"), fontfamily=fonts)
     if title:
-        ax.set_title(title_of(e, words), fontsize=9, loc="left", fontfamily=fonts, wrap=True)
+        above = [title_of(e, words)]
+        above += [
+            f"{label}: {why}" for label, why in capacity.lines(e.case, e.step, e.fit, words)[:1]
+        ]
+        ax.set_title("\n".join(above), fontsize=9, loc="left", fontfamily=fonts, wrap=True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.grid(True, color="#e6e3dd", lw=0.6)

@@ -165,7 +165,8 @@ class _Sheet:
         self.say(3, text, 9, (x, y, ("s", "sw", "n", "nw")))
         x, y = self.on(self.p.step)
         self.mark("here", x, y, 9)
-        text = self.words("chart.you", batch=self.p.step.label)
+        key = "chart.you" if self.p.fits is not False else "chart.you.unfit"
+        text = self.words(key, batch=self.p.step.label)
         self.say(0, text, 12, (x, y, ("se", "e", "s", "nw", "n", "w")), kind="strong")
 
     def roofs(self, case: Case) -> None:

@@ -36,11 +36,13 @@ class Picture:
         prefill: a prompt's prefill.
         ticks: decode at the batches of :data:`TICKS`.
         limit: the intensity that decode never passes, or ``None``.
-        full: decode at the batch that fills the memory, or ``None``.
+        full: decode at the batch that fills the memory (sequences like the first of the step,
+            beside its others), or ``None``.
         measured: points that an engine reached, placed at what it reached.
         other: the roof of the other kind (datasheet's beside measured, or the reverse) as kind,
             bytes/s, FLOP/s; ``None`` where the machine has one kind only.
         devices: of how many this is one.
+        fits: whether the step fits in memory, ``None`` where that is unknown.
     """
 
     bandwidth: float
@@ -54,6 +56,11 @@ class Picture:
     measured: tuple[Point, ...] = ()
     other: tuple[str, float, float] | None = None
     devices: int = 1
+    fits: bool | None = None
+
+    def here(self, words: Words) -> str:
+        """What the step is called in small."""
+        return words("chart.here" if self.fits is not False else "chart.here.unfit")
 
     def axis(self, words: Words) -> str:
         """What goes along the bottom."""
@@ -77,7 +84,8 @@ def draw(case: Case, step: Step) -> Picture:
         return Point(b.intensity, float(b.flops / b.overlapped_s), label)
 
     climb = case.climb(decode)
-    full = case.fit(decode).max_batch
+    fit = case.fit(step)
+    full = fit.max_batch
     first = case.bound(decode)
     return Picture(
         bandwidth=case.bandwidth,
@@ -90,6 +98,7 @@ def draw(case: Case, step: Step) -> Picture:
         full=point(decode.with_batch(full), str(full)) if full else None,
         other=_other(case),
         devices=case.parallel.devices,
+        fits=fit.holds(step.batch),
     )
 
 

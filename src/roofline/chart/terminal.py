@@ -128,9 +128,10 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
         end = put(p.limit, p.roof(p.limit), hollow)
         spots.append((end, words("chart.limit", limit=digits(p.limit))))
     shown = [*p.ticks, p.prefill]
-    if all((p.step.intensity, p.step.speed) != (t.intensity, t.speed) for t in shown):
+    apart = all((p.step.intensity, p.step.speed) != (t.intensity, t.speed) for t in shown)
+    if apart or p.fits is False:
         here = put(p.step.intensity, p.step.speed, star)
-        spots.append((here, words("chart.here")))
+        spots.append((here, p.here(words)))
     spots += [(put(t.intensity, t.speed, mark), t.label) for t in p.ticks]
     if p.full is not None:
         text = words("chart.full", batch=p.full.label)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
+from .. import capacity
 from ..explanation import explain_case
 from . import options
 
@@ -33,6 +35,9 @@ def run(args: argparse.Namespace) -> int:
     from ..chart import figure
 
     answer = explain_case(options.case(args), options.step(args))
+    words = options.words(args)
+    for label, sentence in capacity.lines(answer.case, answer.step, answer.fit, words):
+        print(f"{label}: {sentence}" if label else sentence, file=sys.stderr)
     sources = figure.sources_of(answer)
     foot = f"{sources}. roofline, {datetime.date.today().isoformat()}"
     ax = figure.plot(answer, language=args.lang, title=not args.no_title, foot=foot)

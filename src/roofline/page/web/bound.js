@@ -309,7 +309,7 @@ export function fit(c, groups) {
   if (c.memory !== null) {
     const room = c.memory * c.usable - c.table.resident - held(groups.slice(1));
     const each = kv + workspace;
-    most = each ? Math.max(0, Math.floor(room / each)) : LARGEST_BATCH;
+    most = each ? Math.max(0, Math.floor(room / each)) : room < 0 ? 0 : LARGEST_BATCH;
   }
   return { weights: c.table.resident, kv, workspace, memory: c.memory, usable: c.usable, most };
 }

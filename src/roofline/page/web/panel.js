@@ -4,7 +4,7 @@ import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
-  sayCapacity, sayClimb, sayDevices, sayLever, sayPredicted, sayRoom, sayShares, saySource, saySpeed,
+  sayClimb, sayDevices, sayHeld, sayLacks, sayLever, sayPredicted, sayRoom, sayShares, saySource, saySpeed,
   sayVerdict, sayWhy,
 } from "./say.js";
 import { digits, percent } from "./units.js";
@@ -46,7 +46,7 @@ export function makePanel(data, t, set) {
   const element = h(
     "section",
     { class: "panel", "aria-label": t("panel.title") },
-    h("div", { class: "head", "aria-live": "polite" }, label, numbers, over),
+    h("div", { class: "head", "aria-live": "polite" }, over, label, numbers),
     ...NUMBERS.map((name) => rows[name].element),
     h("h3", {}, t("panel.shares")),
     bar,
@@ -86,8 +86,8 @@ export function makePanel(data, t, set) {
 
   const figureOf = (f) => ({ kind: "datasheet", ...(typeof f === "object" ? f : {}), value: valueOf(f) });
 
-  function updateLevers(list, machine) {
-    const key = JSON.stringify([list, machine.id]);
+  function updateLevers(list, machine, full) {
+    const key = JSON.stringify([list, machine.id, full]);
     if (levers.dataset.key === key) return;
     levers.dataset.key = key;
     const said = list.map((lever) => [sayLever(lever, machine.name, t), setting(lever, machine), lever.gain]);
@@ -104,7 +104,7 @@ export function makePanel(data, t, set) {
       inner.onclick = patch ? () => set(patch, true) : null;
       setText(inner, text);
     });
-    if (!said.length) sentences(levers, [t("lever.none")]);
+    if (!said.length) sentences(levers, [t(full ? "lever.none.fits" : "lever.none")]);
   }
 
   function updateShares(b) {
@@ -128,7 +128,7 @@ export function makePanel(data, t, set) {
     element,
     // What one looks at while dragging: the verdict and the numbers of the step itself.
     update({ main, state }) {
-      const { b, f, verdict } = main;
+      const { c, groups, b, f, verdict } = main;
       const [said, because] = sayVerdict(b, t);
       setText(name, said);
       setText(pair, t(`panel.pair.${b.binds}`));
@@ -136,11 +136,12 @@ export function makePanel(data, t, set) {
       setText(numbers, tied(because));
       const full = verdict.code === "capacity";
       setHidden(over, !full);
-      setText(over, full ? tied(sayCapacity(f, state.batch, t)) : "");
+      setText(over, full ? tied(`${t("label.capacity")}${t("ui.colon")}${sayLacks(c, groups, f, t)}`) : "");
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
-      setText(rows.speed.value, saySpeed(b, state.phase, t));
+      const marked = (text) => (full ? t("held.if", { text }) : text);
+      setText(rows.speed.value, marked(saySpeed(b, state.phase, t)));
       setHidden(rows.predicted.element, !main.predicted);
-      if (main.predicted) setText(rows.predicted.value, sayPredictedFor(main.predicted));
+      if (main.predicted) setText(rows.predicted.value, marked(sayPredictedFor(main.predicted)));
     },
     // What is the same for every batch, what asks the model again, and lists: after the frame.
     finish({ main, state }) {
@@ -149,9 +150,11 @@ export function makePanel(data, t, set) {
       setHidden(rows.devices.element, !c.wire);
       if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
       setText(rows.climb.value, tied(sayClimb(c, groups, climbed, t)));
-      setText(rows.fit.value, tied(sayRoom(state.phase, climbed, f, c.machine.name, t)));
+      const held = main.verdict.code === "capacity" ? [sayHeld(c, groups, t)] : [];
+      const room = sayRoom(state.phase, climbed, f, c.machine.name, t);
+      setText(rows.fit.value, tied([...held, room].filter(Boolean).join(t.semicolon)));
       updateShares(b);
-      updateLevers(main.levers, main.c.machine);
+      updateLevers(main.levers, c.machine, main.verdict.code === "capacity");
       sentences(notes, main.notes);
       setHidden(notesBox, main.notes.length === 0);
       if (NUMBERS.some((one) => rows[one].element.open)) this.explain(main);

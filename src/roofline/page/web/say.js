@@ -1,7 +1,9 @@
 // Sentences from codes and numbers, as roofline/answer.py and why.py say them.
 
 import { bound, using, valueOf } from "./bound.js";
+import { MOST_DEVICES } from "./devices.js";
 import { digits, gain, percent, seconds, si } from "./units.js";
+import { heldBy } from "./verdict.js";
 import { total } from "./work.js";
 
 // The verdict's label and its numbers.
@@ -27,20 +29,38 @@ export function sayVerdict(b, t) {
       ];
 }
 
-export function sayCapacity(f, batch, t) {
-  return f.most ? t("say.capacity", { batch, max: f.most }) : sayRoomless(f, t);
-}
-
-function sayRoomless(f, t) {
-  const memory = f.memory ?? 0;
-  return t("say.climb.roomless", {
+// What there is no room for: the weights, one sequence beside them, or so many.
+export function sayLacks(c, groups, f, t) {
+  const room = f.memory * f.usable;
+  const one = groups.length === 1 ? "sequence" : "others";
+  const key = f.most ? "batch" : f.weights >= room ? "weights" : one;
+  return t(`say.capacity.${key}${c.wire ? ".parallel" : ""}`, {
+    devices: c.devices,
     weights: si(f.weights, "B"),
     sequence: si(f.kv + f.workspace, "B"),
-    room: si(memory * f.usable, "B"),
+    left: si(Math.max(0, room - f.weights), "B"),
+    room: si(room, "B"),
     usable: percent(f.usable),
-    memory: si(memory, "B"),
+    memory: si(f.memory, "B"),
+    batch: groups[0].batch,
+    max: f.most,
   });
 }
+
+// How many devices would hold it by tensor parallelism, which is what the page shows.
+export function sayHeld(c, groups, t) {
+  const machine = c.machine.name;
+  const found = heldBy(c, groups);
+  if (!found) return t("held.none", { most: MOST_DEVICES, machine });
+  const { devices, batch, speed, joined } = found;
+  const values = { devices, machine, options: `--tp ${devices}`, batch: digits10k(batch), speed: digits(speed) };
+  const said = t(devices === 1 ? "say.held.one" : "say.held", values);
+  if (joined) return said;
+  const joins = Math.max(1, ...(c.machine.links ?? []).filter((x) => x.scope !== "host").map((x) => x.devices));
+  return [said, t(joins > 1 ? "say.held.unjoined" : "say.held.unlinked", { machine, joins })].join(t.semicolon);
+}
+
+const digits10k = (n) => (n >= 10_000 ? digits(n) : n);
 
 export function saySpeed(b, phase, t) {
   const key = { decode: "say.speed.decode", prefill: "say.speed.prefill" }[phase];
@@ -108,9 +128,7 @@ export function sayRoom(phase, climbed, f, machine, t) {
   }
   if (f.most === null) {
     parts.push(t("say.climb.unknown", { machine }));
-  } else if (f.most === 0) {
-    parts.push(sayRoomless(f, t));
-  } else {
+  } else if (f.most) {
     const before = climbed.crossing !== null && f.most < climbed.crossing;
     parts.push(t(before ? "say.climb.full.before" : "say.climb.full", { batch: f.most }));
   }
@@ -120,6 +138,7 @@ export function sayRoom(phase, climbed, f, machine, t) {
 export function sayLever(lever, machine, t) {
   const values = { ...lever.values, machine, gain: gain(lever.gain) };
   if (values.to) values.to = String(values.to).split(":")[0];
+  if (values.tokens_per_s) return t(`lever.${lever.code}.fits`, { ...values, speed: digits(values.tokens_per_s) });
   return t(`lever.${lever.code}${values.devices > 2 ? ".more" : ""}`, values);
 }
 

@@ -53,7 +53,7 @@ const kept = new WeakMap();
 // or that of decode where the step has a prefill in it. All but the step itself is the same for
 // every batch, and kept with the case while the batch is dragged.
 export function seriesOf(c, state) {
-  const key = [state.phase === "verify" ? state.drafted : "", state.context, state.prompt].join();
+  const key = [state.phase, state.phase === "verify" ? state.drafted : "", state.context, state.prompt].join();
   if (kept.get(c)?.key !== key) kept.set(c, { key, scene: climbOf(c, state) });
   const { scene } = kept.get(c);
   const here = pointOf(c, groupsOf(state), { batch: state.batch });
@@ -73,7 +73,7 @@ function climbOf(c, state) {
   const groups = groupsOf(climbing, 1);
   const used = precisionsOf(c);
   const climbed = climb(c, groups);
-  const room = fit(c, groups);
+  const room = fit(c, groupsOf(state, 1)); // what is full is said of the step itself
   const path = [];
   // Over devices the path may bend anywhere: half steps, and the ceiling that bends it.
   const halves = c.wire ? [1, Math.SQRT2] : [1];

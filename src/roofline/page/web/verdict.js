@@ -2,13 +2,16 @@
 // The same rules as roofline/verdict.py. A lever's gain is found by asking the model again
 // with the change made, so it is the most that the change can give.
 
-import { bound, using } from "./bound.js";
-import { joins } from "./devices.js";
+import { bound, fit, using } from "./bound.js";
+import { joins, MOST_DEVICES } from "./devices.js";
+
+// Whether so many sequences fit; where memory is unknown nothing says that they do not.
+export const holds = (f, batch) => f.most === null || batch <= f.most;
 
 // The larger part of the ceiling that binds, or no room.
 export function judge(b, f, batch) {
   let code = "compute";
-  if (f.most !== null && batch > f.most) {
+  if (!holds(f, batch)) {
     code = "capacity";
   } else if (b.communication_bound) {
     code = "communication";
@@ -34,29 +37,50 @@ function gainOf(before, after, groups, b) {
   return bound(x, groups).overlapped_s / bound(y, groups).overlapped_s;
 }
 
-// Changes worth making, most gain first; those that give under 1 % are left out.
+// The first doubling of tensor parallelism alone that would hold a step: {devices, batch, speed,
+// joined}, null where none does. Over a link that takes no time where no known one joins so many.
+export function heldBy(c, groups) {
+  for (const perfect of [false, true]) {
+    for (let devices = 1; devices <= MOST_DEVICES; devices *= 2) {
+      const other = using(c, { devices, perfect });
+      const f = other && fit(other, groups);
+      if (f && holds(f, groups[0].batch)) {
+        const { tokens_per_s: speed, messages } = bound(other, groups);
+        return { devices, batch: f.most, speed, joined: !perfect || !messages };
+      }
+    }
+  }
+  return null;
+}
+
+// Changes worth making, most gain first; those that give under 1 % are left out. Of a step that
+// does not fit only the formats that make it fit.
 export function levers(c, phase, groups, b, f) {
   const found = [];
+  const [first] = groups;
+  const lacking = !holds(f, first.batch);
   const ask = (code, values, changes) => {
     const other = using(c, changes);
     const times = other && gainOf(c, other, groups, b);
-    if (times) found.push({ code, gain: times, values });
+    if (!times || (lacking && !holds(fit(other, groups), first.batch))) return;
+    const speed = lacking ? { tokens_per_s: bound(other, groups).tokens_per_s } : {};
+    found.push({ code, gain: times, values: { ...values, ...speed } });
   };
   const { formats, options, model } = c;
   const kept = options.kv || c.cache.name;
   const matrix = c.chosen?.size ?? model.matrix;
   for (const to of ["fp8", "int4:128"]) {
-    if (b.memory_bound && formats[to].size < matrix - 0.05) ask("weights", { to }, { weights: to, kv: kept });
+    if ((b.memory_bound || lacking) && formats[to].size < matrix - 0.05) ask("weights", { to }, { weights: to, kv: kept });
   }
   for (const to of ["fp8", "int4:64"]) {
     if (formats[to].size < c.cache.size - 0.05) ask("kv", { to }, { kv: to });
   }
   const precisions = Object.values(c.used);
   const narrow = precisions.includes("fp8") || precisions.includes("fp4");
-  if (!b.memory_bound && c.roof.compute.fp8 && !options.compute && !narrow) {
+  if (!b.memory_bound && !lacking && c.roof.compute.fp8 && !options.compute && !narrow) {
     ask("compute", { to: "fp8" }, { weights: "fp8", kv: kept });
   }
-  const [first] = groups;
+  if (lacking) return found.sort((x, y) => y.gain - x.gain);
   if (phase !== "mixed" && f.most && f.most > first.batch) {
     const after = bound(c, [{ ...first, batch: f.most }]);
     const values = { batch: f.most, step_s: after.overlapped_s };
@@ -64,9 +88,9 @@ export function levers(c, phase, groups, b, f) {
   }
   if (phase === "decode") {
     const drafted = 4; // all accepted, the draft itself free: the most it can give
-    const after = bound(c, [{ ...first, new: drafted + 1, all: true }]);
-    const gain = ((drafted + 1) * b.overlapped_s) / after.overlapped_s;
-    found.push({ code: "speculate", gain, values: { drafted } });
+    const verify = [{ ...first, new: drafted + 1, all: true }];
+    const gain = ((drafted + 1) * b.overlapped_s) / bound(c, verify).overlapped_s;
+    if (holds(fit(c, verify), first.batch)) found.push({ code: "speculate", gain, values: { drafted } });
   }
   // Twice as many, over their link; where none is known, at most what a perfect one gives.
   const devices = 2 * c.devices;

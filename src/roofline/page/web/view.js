@@ -117,7 +117,7 @@ export function makeViews(data, predictions = null) {
     // Of a decode or verify step the picture's path is its own climb.
     const own = ["decode", "verify"].includes(state.phase);
     const climbed = own ? list[0].climbed : climb(c, groups);
-    const f = own ? list[0].room : fit(c, groups);
+    const f = list[0].room;
     const verdict = judge(b, f, groups[0].batch);
     const main = { c, groups, b, climbed, f, verdict, notes, predicted: list[0].predicted };
     once(main, "levers", () => levers(c, state.phase, groups, b, f));
