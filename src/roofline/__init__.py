@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .chart.figure import plot
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
     from .explanation import Explanation, explain
+    from .machine.given import given
     from .machine.load import load as load_machine
     from .machine.machine import Figure, Machine, Roof
     from .model.load import load as load_model
@@ -61,6 +62,7 @@ _HOMES = {
     "Verdict": "verdict",
     "Work": "work",
     "explain": "explanation",
+    "given": "machine.given",
     "load_machine": "machine.load",
     "load_model": "model.load",
     "plot": "chart.figure",
@@ -91,6 +93,7 @@ __all__ = [
     "Verdict",
     "Work",
     "explain",
+    "given",
     "load_machine",
     "load_model",
     "plot",

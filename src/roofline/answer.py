@@ -58,15 +58,18 @@ def title(e: Explanation, words: Words) -> str:
 
 def ceilings(case: Case, words: Words) -> str:
     """Which ceilings hold, and which of them had to come from the other kind."""
-    kind = words(f"ceilings.{case.roof.kind}")
-    if not case.borrowed:
-        return kind
-    other = "measured" if case.roof.kind == "datasheet" else "datasheet"
-    what = [words("ceilings.memory") if x == "memory" else x for x in case.borrowed]
-    return words(
-        "ceilings.borrowed", kind=kind, what=words("list.joint").join(what),
-        other=words(f"ceilings.{other}"),
-    )  # fmt: skip
+    said = words(f"ceilings.{case.kind}")
+    if case.kind != case.roof.kind:
+        return said
+    for kind in dict.fromkeys(case.borrowed.values()):
+        names = [name for name, of in case.borrowed.items() if of == kind]
+        what = [words("ceilings.memory") if name == "memory" else name for name in names]
+        said += words(
+            "ceilings.borrowed",
+            what=words("list.joint").join(what),
+            kind=words(f"ceilings.{kind}"),
+        )
+    return said
 
 
 def _machine(e: Explanation, words: Words) -> str:

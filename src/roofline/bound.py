@@ -101,8 +101,8 @@ class Case:
         parallel: the layout over devices of this machine's kind.
         weights, kv: names of the formats.
         chains: what a step is held against; on several, the one that takes longest.
-        borrowed: what is used of the other kind of ceilings, since none of this one is known:
-            ``memory``, or precisions.
+        borrowed: what is used of another kind than the roof's, and that kind: ``memory`` or a
+            precision → ``datasheet``, ``measured`` or ``given``.
         notes: assumptions made on the way, one sentence each.
     """
 
@@ -195,9 +195,16 @@ class Case:
         # Sequences of the whole for one more sequence on each device in each microbatch.
         return self.parallel.dp * self.parallel.waves
 
-    def _borrowed(self) -> tuple[str, ...]:
+    def _borrowed(self) -> dict[str, str]:
         figures = {"memory": self.roof.bandwidth, **dict(self.arithmetic.values())}
-        return tuple(name for name, figure in figures.items() if figure.kind != self.roof.kind)
+        return {n: f.kind for n, f in figures.items() if f.kind != self.roof.kind}
+
+    @property
+    def kind(self) -> str:
+        """The ceilings' kind: ``given`` where all in use were, else the roof's."""
+        figures = [self.roof.bandwidth, *(f for _, f in self.arithmetic.values())]
+        kinds = {figure.kind for figure in figures}
+        return kinds.pop() if len(kinds) == 1 else self.roof.kind
 
     @property
     def rows(self) -> Any:

@@ -79,8 +79,8 @@ class Explanation:
             "machine": {
                 "name": machine.name,
                 "id": machine.id,
-                "ceilings": roof.kind,
-                "borrowed": list(self.case.borrowed),
+                "ceilings": self.case.kind,
+                "borrowed": self.case.borrowed,
                 "doubts": list(self.doubts),
                 "bandwidth": roof.bandwidth.to_json(),
                 "compute": {

@@ -119,6 +119,11 @@ def decimal_hint(text: str) -> str:
 _QUANTITY = re.compile(
     rf"({WHOLE}(?:\.\d{{1,9}})?(?:e[+-]?\d{{1,2}})?)\s*([kMGTPEmµun]?)(i?)([A-Za-z/]*)\Z"
 )
+_RATES = (
+    (re.compile(r"Bps\Z", re.IGNORECASE), "B/s"),
+    (re.compile(r"(?:FLOPS|(?<!FL)OPS|(?<!FL)OP/s)\Z", re.IGNORECASE), "FLOP/s"),
+)
+"""How rates are spelled besides: 400 GBps, 28 TFLOPS, 56 TOPS."""
 _FACTORS = {
     **{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18},
     **{"m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "": 1.0},
@@ -136,7 +141,11 @@ def parse_quantity(text: str, unit: str, what: str) -> float:
     Raises:
         InputError: not such a quantity, or not above zero.
     """
-    match = _QUANTITY.match(text.strip())
+    spelled = text.strip()
+    if unit.endswith("/s"):
+        for way, plainly in _RATES:
+            spelled = way.sub(plainly, spelled)
+    match = _QUANTITY.match(spelled)
     if match:
         number, prefix, binary, said = match.groups()
         name = said.lower().removesuffix("/s").rstrip("s") if unit != "s" else said

@@ -123,7 +123,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
 def _gain(before: Case, after: Case, step: Step) -> float | None:
     # Like with like: where only one of the two has to borrow a ceiling of the other kind, both
     # are held against that kind throughout.
-    if set(before.borrowed) != set(after.borrowed):
+    if before.borrowed != after.borrowed:
         kind = "measured" if before.roof.kind == "datasheet" else "datasheet"
         before, after = (case.using(ceilings=kind) for case in (before, after))
         if before.borrowed or after.borrowed:

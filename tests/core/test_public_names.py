@@ -9,7 +9,7 @@ import roofline
 
 NAMES = """Bound Case Climb Explanation Figure Fit Group InputError Lever Machine MissingExtra Model
 NotFound Operator OperatorBound Parallel Roof RooflineError Step UnsupportedError Verdict Work
-explain load_machine load_model plot""".split()
+explain given load_machine load_model plot""".split()
 
 
 def test_public_names_are_pinned_and_sorted():

@@ -66,11 +66,11 @@ def test_a_file_may_say_its_default_and_an_option_overrides_it():
 
 def test_a_borrowed_ceiling_is_named_in_the_title_and_in_data():
     e = roofline.explain("llama-3.1-8b", "mi300x", Step.prefill(1, 2048), ceilings="measured")
-    assert e.case.borrowed == ("memory",)
+    assert e.case.borrowed == {"memory": "datasheet"}
     assert "(measured; memory bandwidth: datasheet)" in title(e, Words("en"))
-    assert e.to_json()["machine"]["borrowed"] == ["memory"]
+    assert e.to_json()["machine"]["borrowed"] == {"memory": "datasheet"}
     plain = roofline.explain("llama-3.1-8b", "mi300x", Step.prefill(1, 2048))
-    assert plain.case.borrowed == () and title(plain, Words("en")).endswith("(datasheet)")
+    assert plain.case.borrowed == {} and title(plain, Words("en")).endswith("(datasheet)")
 
 
 def test_levers_compare_ceilings_of_one_kind():

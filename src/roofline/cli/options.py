@@ -12,6 +12,7 @@ from typing import Any
 from ..bound import DEFAULT_USABLE, Case
 from ..errors import InputError
 from ..machine.load import load as load_machine
+from ..machine.machine import Machine
 from ..model.load import load as load_model
 from ..model.model import Model
 from ..parallel.layout import Parallel
@@ -32,15 +33,61 @@ def add_model(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--on",
         metavar="MACHINE",
-        required=True,
         help="a name from 'roofline machines', a machine file, or 'here' (see 'roofline measure')",
     )
+    add_figures(p)
     p.add_argument(
         "--trace",
         action="store_true",
         help="count the model from its class in transformers, not from what roofline knows of it "
         "(extra 'trace')",
     )
+
+
+def add_figures(p: argparse.ArgumentParser) -> None:
+    """A machine by its figures."""
+    g = p.add_argument_group("a machine by its figures", "without --on, or in place of its own")
+    g.add_argument("--bandwidth", metavar="BYTES/S", help="of its memory: 400GB/s")
+    g.add_argument(
+        "--peak",
+        metavar="FLOP/S",
+        help="dense: 28TFLOP/s (bf16, fp16 and fp32), or bf16=28TFLOP/s,int8=56TOP/s",
+    )
+    g.add_argument("--memory", metavar="BYTES", help="64GB, 24GiB; left out, what fits is unknown")
+
+
+def machine(args: argparse.Namespace, on: str | None) -> Machine:
+    """The machine of that name, with the figures that were typed in place of its own.
+
+    Raises:
+        InputError: neither a name nor figures, or wrong ones.
+    """
+    typed: dict[str, Any] = {
+        "bandwidth": args.bandwidth and parse_quantity(args.bandwidth, "B/s", "--bandwidth"),
+        "peak": args.peak and _peaks(args.peak),
+        "memory": args.memory and parse_quantity(args.memory, "B", "--memory"),
+    }
+    typed = {name: value for name, value in typed.items() if value is not None}
+    if on is not None and not typed:
+        return load_machine(on)
+    if on is None and not typed:
+        raise InputError(
+            "which machine? --on MACHINE ('roofline machines' lists them), or its figures: "
+            "--bandwidth 400GB/s --peak 28TFLOP/s --memory 64GB"
+        )
+    from ..machine.given import given
+
+    return given(None if on is None else load_machine(on), **typed)
+
+
+def _peaks(text: str) -> float | dict[str, float]:
+    if "=" not in text:
+        return parse_quantity(text, "FLOP/s", "--peak")
+    found = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        found[name.strip().lower()] = parse_quantity(value, "FLOP/s", f"--peak {name.strip()[:20]}")
+    return found
 
 
 def add_step(p: argparse.ArgumentParser) -> None:
@@ -223,10 +270,10 @@ def _unused(args: argparse.Namespace, name: str) -> None:
         raise InputError(f"--{name} has no meaning for --phase {args.phase}")
 
 
-def case(args: argparse.Namespace, machine: str | None = None) -> Case:
+def case(args: argparse.Namespace) -> Case:
     """The model in its formats under the machine's roof."""
     asked = {**formats(args), **parallel(args)}
-    return Case(model(args), load_machine(machine or args.on), ceilings=args.ceilings, **asked)
+    return Case(model(args), machine(args, args.on), ceilings=args.ceilings, **asked)
 
 
 def model(args: argparse.Namespace) -> Model:

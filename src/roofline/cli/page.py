@@ -25,6 +25,7 @@ def add(p: argparse.ArgumentParser) -> None:
         default=[],
         help="shown first; give it up to four times to compare (default h100-sxm)",
     )
+    options.add_figures(p)
     options.add_step(p)
     options.add_formats(p)
     p.add_argument(
@@ -86,9 +87,11 @@ def run(args: argparse.Namespace) -> int:
     if args.element:
         text = make.element_module(make.first_of(first, models), make.first_of(args.on, machines))
         return _write(text, args.output or "roofline-chart.js", args.open)
+    typed = (args.bandwidth, args.peak, args.memory) != (None, None, None)
+    on = [options.machine(args, name) for name in args.on or [None]] if typed else args.on
     arguments = {
         "model": args.model,
-        "on": args.on,
+        "on": on,
         "step": options.step(args),
         "formats": {name: getattr(args, name) for name in ("weights", "kv", "compute", "ceilings")},
         "devices": parse_count(args.tp, "--tp"),

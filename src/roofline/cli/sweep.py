@@ -10,7 +10,6 @@ from itertools import product
 from .. import sweep as sweeping
 from ..bound import Case
 from ..errors import InputError
-from ..machine.load import load as load_machine
 from ..model.load import load as load_model
 from ..units import digits, parse_count, seconds, si
 from ..words import Words
@@ -22,9 +21,8 @@ FORMATS = ("table", "csv", "jsonl")
 def add(p: argparse.ArgumentParser) -> None:
     """The verb's options."""
     p.add_argument("models", nargs="+", metavar="MODEL", help="names or files, as for explain")
-    p.add_argument(
-        "--on", nargs="+", action="extend", metavar="MACHINE", required=True, help="machines"
-    )
+    p.add_argument("--on", nargs="+", action="extend", metavar="MACHINE", help="machines")
+    options.add_figures(p)
     p.add_argument(
         "--batch",
         metavar="LIST",
@@ -70,7 +68,7 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
     contexts = sweeping.span(args.context, "--context")
     drafted = parse_count(args.drafted, "--drafted")
     models = [load_model(m) for m in args.models]
-    machines = [load_machine(m) for m in args.on]
+    machines = [options.machine(args, name) for name in args.on or [None]]
     weights = args.weights.split(",") if args.weights else [None]
     caches = args.kv.split(",") if args.kv else [None]
     layouts = list(options.layouts(args))

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import __version__
+from ..machine.given import GIVEN
 from ..machine.links import FLOORS, floor
 from ..machine.load import entries as machine_entries
 from ..machine.load import load as load_machine
@@ -228,6 +229,8 @@ def _figure(f: Figure | None, sources: dict[str, dict[str, str]]) -> dict[str, A
     data: dict[str, Any] = {"value": _whole(f.value)}
     if f.source:
         data["source"] = _key({"title": f.source, "url": f.url, "date": f.date}, sources)
+    if f.kind == GIVEN:
+        data["kind"] = f.kind
     for name in ("accumulate", "note", "spread"):
         if getattr(f, name) not in ("", None):
             data[name] = getattr(f, name)

@@ -35,7 +35,7 @@ export function roofOf(machine, kind = "") {
         .filter(([, figure]) => figure !== null)
         .map(([name, figure]) => [
           name,
-          { ...(typeof figure === "object" ? figure : { value: figure }), kind: section },
+          { kind: section, ...(typeof figure === "object" ? figure : { value: figure }) },
         ]),
     );
   const sheet = { bandwidth: figures("datasheet", "bandwidth"), compute: figures("datasheet", "compute") };
