@@ -14,7 +14,7 @@ from .words import Words
 
 if TYPE_CHECKING:
     from .achieved import Achieved
-    from .bound import Case, OperatorBound
+    from .bound import Bound, Case, OperatorBound
     from .explanation import Explanation
 
 
@@ -108,6 +108,8 @@ def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
     found = capacity.lines(e.case, e.step, e.fit, words)
     best = words("label.fitted" if found else "label.best")
     found += [verdict(e, words), (best, _speed(e, words))]
+    if e.fewest:
+        found.append(("", routing(e, e.fewest, words)))
     if not e.case.parallel.single:
         from .parallel import say
 
@@ -133,6 +135,19 @@ def _speed(e: Explanation, words: Words) -> str:
         if share >= 0.0005
     )
     return f"{speed} · {words('say.shares', shares=shares)}"
+
+
+def routing(e: Explanation, fewest: Bound, words: Words) -> str:
+    """That the experts read are an expectation, and what no routing beats."""
+    expected = e.case.routing(e.step)
+    assert expected is not None
+    return words(
+        "say.routing",
+        expected=digits(expected.expected),
+        experts=expected.experts,
+        active=expected.active,
+        time=seconds(fewest.overlapped_s),
+    )
 
 
 def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:

@@ -93,6 +93,21 @@ class Fit:
         return None if self.max_batch is None else batch <= self.max_batch
 
 
+@record
+class Routing:
+    """Experts of a layer that the tokens of a step are expected to choose.
+
+    Attributes:
+        experts, active: E, and k of them a token.
+        expected: distinct ones, E·(1-(1-k/E)^N) for N tokens that each choose evenly and by
+            themselves: an expectation. Real routing is less even, and reads fewer.
+    """
+
+    experts: int
+    active: int
+    expected: float
+
+
 class Case:
     """A model in given formats under one machine's roof, ready to be asked about steps.
 
@@ -224,11 +239,29 @@ class Case:
         options.update(changes)
         return Case(options.pop("model"), options.pop("machine"), **options)
 
-    def bound(self, step: Step) -> Bound:
-        """The step under the roof."""
+    def bound(self, step: Step, *, fewest: bool = False) -> Bound:
+        """The step under the roof.
+
+        Args:
+            step: what is run.
+            fewest: with the fewest experts that can be read, those of one token for all of
+                them, in place of as many as even routing is expected to touch: what no routing
+                beats.
+        """
         if self._main is not None:
-            return self._main.bound(step)
-        return max((c.bound(step) for c in self.chains), key=lambda b: b.overlapped_s)
+            return self._main.bound(step, fewest=fewest)
+        bounds = (c.bound(step, fewest=fewest) for c in self.chains)
+        return max(bounds, key=lambda b: b.overlapped_s)
+
+    def routing(self, step: Step) -> Routing | None:
+        """The experts that are expected to be read, of the layers that read most of them.
+
+        ``None`` without experts, and where every choice reads as many.
+        """
+        kinds = {q for op in self.work.operators for q, _ in op.weights if q.q == "touched"}
+        found = [Routing(q.experts, q.active, float(q.value(step.groups))) for q in kinds]
+        loose = [r for r in found if r.expected > r.active]
+        return max(loose, key=lambda r: (r.expected, r.experts), default=None)
 
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:
         """Each kind of operator under the roof, in the order in which they run."""

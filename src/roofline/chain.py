@@ -237,10 +237,10 @@ class Chain:
         silent = {e.row for e in self.talk}
         self._busy = tuple(row for i, row in enumerate(self.rows) if i not in silent)
 
-    def bound(self, step: Step) -> Bound:
-        """The step under the roof."""
+    def bound(self, step: Step, *, fewest: bool = False) -> Bound:
+        """The step under the roof; ``fewest``: with all tokens choosing the same experts."""
         groups = step.groups
-        v = [q.value(groups) for q in self.quantities]
+        v = [q.fewest(groups) if fewest else q.value(groups) for q in self.quantities]
         bandwidth = self.bandwidth
         flops = weights = kv_read = kv_write = state = 0
         compute_s = serial_s = by_weights = by_kv = by_state = by_compute = 0.0

@@ -52,6 +52,15 @@ class Explanation:
         return self.case.operators(self.step)
 
     @property
+    def fewest(self) -> Bound | None:
+        """The bound with the fewest experts read that can be, where their number decides: where
+        the step then takes less time. Else ``None``, and ``bound`` is what nothing beats."""
+        if self.case.routing(self.step) is None:
+            return None
+        least = self.case.bound(self.step, fewest=True)
+        return least if least.overlapped_s < 0.995 * self.bound.overlapped_s else None
+
+    @property
     def doubts(self) -> tuple[str, ...]:
         """What was seen while the ceilings in use were measured, if it makes them doubtful."""
         return self.case.machine.doubts if self.case.roof.kind == "measured" else ()
@@ -116,7 +125,9 @@ class Explanation:
                 "memory_s": bound.memory_s,
                 "communication_s": bound.communication_s,
                 "tokens_per_s": bound.tokens_per_s,
+                "fewest_experts_s": (self.fewest or bound).overlapped_s,
             },
+            "routing": self._routing(),
             "verdict": {
                 "code": self.verdict.code,
                 "memory_bound": self.verdict.memory_bound,
@@ -152,6 +163,17 @@ class Explanation:
                 for op in self.operators
             ],
             "notes": list(self.notes),
+        }
+
+    def _routing(self) -> dict[str, Any] | None:
+        found = self.case.routing(self.step)
+        if found is None:
+            return None
+        return {
+            "experts": found.experts,
+            "active": found.active,
+            "expected": found.expected,
+            "decides": self.fewest is not None,
         }
 
     def _parallel(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ Everything a step costs is linear in the quantities below (B, T, P: batch, new t
     pairs(W)          Σ B·Σ_{i=1..T} min(P+i, W)           query-key pairs, causal, window W
     entries(W)        Σ B·min(P+T, W+T-1)                  cache entries read
     held(W)           Σ B·min(P+T, W)                      cache entries kept for the next step
-    touched(E, k)     E·(1-(1-k/E)^N)                      distinct experts hit by N tokens
+    touched(E, k)     E·(1-(1-k/E)^N)                      distinct experts hit by N tokens, as
+                                                           expected where each chooses k evenly
     chunk_…(W)        as pairs and entries                 attention within chunks of W tokens
     block_…(W, m)     as pairs and entries                 W keys in chosen blocks of m tokens
     latent(…)         Σ min(absorbed, expanded)            FLOPs of latent attention, cheaper form
@@ -212,6 +213,13 @@ class Quantity:
         for group in groups:
             total = total + group.batch * one(self, group)
         return total
+
+    def fewest(self, groups: tuple[Group, ...]) -> Number:
+        """The least that the quantity can be, whatever experts the tokens choose: as
+        :meth:`value`, but for ``touched`` the ``active`` of one token, for all of a pass."""
+        if self.q != "touched":
+            return self.value(groups)
+        return self.active * (self._passes(groups) if self.most > 1 else 1)
 
     def _of_the_step(self, groups: tuple[Group, ...]) -> Number:
         if self.q == "one":

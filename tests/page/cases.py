@@ -75,6 +75,7 @@ def expected(case: Case, step: Step) -> dict[str, Any]:
             "memory": f.memory_bytes,
             "most": f.max_batch,
         },
+        "fewest": case.bound(step, fewest=True).overlapped_s,
         "verdict": {"code": v.code, "memory_bound": v.memory_bound},
         "levers": [{"code": x.code, "gain": x.gain, "values": x.values} for x in changes],
         "operators": [

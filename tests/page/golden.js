@@ -33,6 +33,7 @@ function check(roofline, { data, cases }) {
       bound,
       climb: roofline.climb(c, groups),
       fit,
+      fewest: roofline.bound(c, groups, roofline.fewest).overlapped_s,
       verdict: roofline.judge(bound, fit, groups[0].batch),
       levers: roofline.levers(c, phase, groups, bound, fit),
       operators: roofline.operators(c, groups),

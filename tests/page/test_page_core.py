@@ -29,7 +29,8 @@ def test_thousands_of_random_steps_in_node(node):
         core()
         + read("golden.js")
         + READ
-        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total };\n"
+        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total,"
+        + " fewest };\n"
         + "console.log(JSON.stringify(check(roofline, given)));\n"
     )
     result = node(script, random_cases(2000, seed=1))
@@ -63,7 +64,8 @@ def test_the_comparison_can_fail(node):
         core()
         + read("golden.js")
         + READ
-        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total };\n"
+        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total,"
+        + " fewest };\n"
         + "console.log(JSON.stringify(check(roofline, given)));\n"
     )
     assert any(".bound.flops" in line for line in node(script, given)["wrong"])

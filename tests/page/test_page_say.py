@@ -40,6 +40,8 @@ const speak = ({ model, machine, options, phase, groups }) => {
   const lines = full ? [sayLacks(c, groups, f, t)] : [];
   lines.push(sayVerdict(b, t).join("|"));
   lines.push(`${saySpeed(b, phase, t)} · ${t("say.shares", { shares: sayShares(b, t) })}`);
+  const routing = sayRouting(c, groups, b, t);
+  if (routing) lines.push(routing);
   if (c.wire) lines.push(...sayDevices({ c, groups, b }, t));
   const room = sayRoom(phase, climbed, f, c.machine.name, t);
   lines.push(sayClimb(c, groups, climbed, t), ...(room ? [room] : []));

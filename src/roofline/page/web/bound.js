@@ -133,8 +133,9 @@ const sum = (terms, v) => {
 const tokensOf = (groups) => groups.reduce((n, g) => n + g.batch * g.new, 0);
 
 // A step under the roof. Seconds and bytes; shares are of the serial bound and add up to 1.
-export function bound(c, groups) {
-  const v = c.table.quantities.map((q) => quantity(q, groups));
+// value: of a quantity; `fewest` for what no routing of experts beats.
+export function bound(c, groups, value = quantity) {
+  const v = c.table.quantities.map((q) => value(q, groups));
   const b = { flops: 0, weights: 0, kv_read: 0, kv_write: 0, state: 0 };
   const by = { weights: 0, kv: 0, state: 0, compute: 0 };
   b.compute_s = 0;

@@ -4,7 +4,7 @@ import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
-  sayClimb, sayDevices, sayHeld, sayLacks, sayLever, sayPredicted, sayRoom, sayShares, saySource, saySpeed,
+  sayClimb, sayDevices, sayHeld, sayLacks, sayLever, sayPredicted, sayRoom, sayRouting, sayShares, saySource, saySpeed,
   sayVerdict, sayWhy,
 } from "./say.js";
 import { digits, percent } from "./units.js";
@@ -155,8 +155,9 @@ export function makePanel(data, t, set) {
       setText(rows.fit.value, tied([...held, room].filter(Boolean).join(t.semicolon)));
       updateShares(b);
       updateLevers(main.levers, c.machine, main.verdict.code === "capacity");
-      sentences(notes, main.notes);
-      setHidden(notesBox, main.notes.length === 0);
+      const said = [sayRouting(c, groups, b, t), ...main.notes].filter(Boolean);
+      sentences(notes, said);
+      setHidden(notesBox, said.length === 0);
       if (NUMBERS.some((one) => rows[one].element.open)) this.explain(main);
     },
     // The formulas: only while one can be seen.

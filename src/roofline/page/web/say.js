@@ -4,7 +4,7 @@ import { bound, using, valueOf } from "./bound.js";
 import { MOST_DEVICES } from "./devices.js";
 import { digits, gain, percent, seconds, si } from "./units.js";
 import { heldBy } from "./verdict.js";
-import { total } from "./work.js";
+import { fewest, quantity, total } from "./work.js";
 
 // The verdict's label and its numbers.
 export function sayVerdict(b, t) {
@@ -27,6 +27,19 @@ export function sayVerdict(b, t) {
         t("label.compute"),
         t("say.intensity.compute", { ...values, times: gain(b.compute_s / b.memory_s) }),
       ];
+}
+
+// That the experts read are an expectation, and what no routing beats; "" where it decides nothing.
+export function sayRouting(c, groups, b, t) {
+  const kinds = c.table.quantities
+    .filter((q) => q.q === "touched")
+    .map((q) => ({ ...q, expected: quantity(q, groups) }))
+    .filter((q) => q.expected > q.active)
+    .sort((one, other) => other.expected - one.expected || other.experts - one.experts);
+  const time = kinds.length ? bound(c, groups, fewest).overlapped_s : Infinity;
+  if (!(time < 0.995 * b.overlapped_s)) return "";
+  const { experts, active, expected } = kinds[0];
+  return t("say.routing", { experts, active, expected: digits(expected), time: seconds(time) });
 }
 
 // What there is no room for: the weights, one sequence beside them, or so many.

@@ -102,6 +102,10 @@ export function quantity(q, groups) {
   return total;
 }
 
+// The least that it can be, whatever experts the tokens choose: those of one token for all of them.
+export const fewest = (q, groups) =>
+  q.q === "touched" ? q.active * ((q.most ?? 1) > 1 ? passes(q, groups) : 1) : quantity(q, groups);
+
 const SIXTEEN_BITS = ["fp64", "fp32", "tf32", "bf16", "fp16"];
 
 // Which of a model's formats a choice means; see Model.formats in the core.
