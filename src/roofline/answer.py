@@ -125,10 +125,10 @@ def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
 
 def _speed(e: Explanation, words: Words) -> str:
     b = e.bound
-    key = {"decode": "say.speed.decode", "prefill": "say.speed.prefill"}.get(
-        e.step.phase, "say.speed.step"
-    )
-    speed = words(key, speed=digits(b.tokens_per_s), time=seconds(b.overlapped_s))
+    own = ("decode", "prefill", "verify")
+    key = f"say.speed.{e.step.phase if e.step.phase in own else 'step'}"
+    least = digits(e.step.sequences / b.overlapped_s)
+    speed = words(key, speed=digits(b.tokens_per_s), time=seconds(b.overlapped_s), least=least)
     shares = words("list.joint").join(
         words("say.share", part=words(f"part.{name}"), share=percent(share))
         for name, share in sorted(b.shares.items(), key=lambda item: -item[1])

@@ -126,6 +126,7 @@ class Explanation:
                 "communication_s": bound.communication_s,
                 "tokens_per_s": bound.tokens_per_s,
                 "fewest_experts_s": (self.fewest or bound).overlapped_s,
+                **accepted(self.step, bound.overlapped_s),
             },
             "routing": self._routing(),
             "verdict": {
@@ -236,6 +237,16 @@ class Explanation:
         from .page import fragment
 
         return fragment(self)
+
+
+def accepted(step: Step, seconds: float) -> dict[str, Any]:
+    """What a verify step's tokens per second take for granted, and those without it, as data."""
+    if not step.drafts:
+        return {}
+    return {
+        "tokens_per_s_assumes": "every drafted token is accepted",
+        "tokens_per_s_none_accepted": float(step.sequences / seconds),
+    }
 
 
 def explain(

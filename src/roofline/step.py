@@ -124,8 +124,18 @@ class Step:
 
     @property
     def tokens_out(self) -> Number:
-        """Tokens that count as speed: new tokens, all of them."""
+        """Tokens that count as speed: new tokens, all of them (in verify: every draft accepted)."""
         return TOKENS.value(self.groups)
+
+    @property
+    def drafts(self) -> Number:
+        """Drafted tokens that :attr:`tokens_out` takes to be accepted; 0 but in verify."""
+        return self.tokens_out - self.sequences if self.phase == "verify" else 0
+
+    @property
+    def sequences(self) -> Number:
+        """Sequences of all groups: a step of decode or verify gives each one token at least."""
+        return SEQUENCES.value(self.groups)
 
 
 def _check(name: str, value: Number, least: int) -> None:

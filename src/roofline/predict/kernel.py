@@ -66,6 +66,7 @@ class Talk(NamedTuple):
         sent: bytes that one device sends in one exchange.
         group: devices that take part.
         per_byte: seconds a byte takes over the links that the group needs.
+        per_message: seconds that a message takes over them at least.
     """
 
     count: Number
@@ -73,6 +74,7 @@ class Talk(NamedTuple):
     sent: Number
     group: Any
     per_byte: Any
+    per_message: Any = 0.0
 
 
 class Loads(NamedTuple):
@@ -125,7 +127,7 @@ class Plan:
                 assert wiring is not None
                 wire = wiring.wire(op.collective, op.group)
                 row = (op.count, numbered(op.messages), numbered(op.sent), op.group)
-                self._talk.append((*row, wire.second_per_byte))
+                self._talk.append((*row, wire.second_per_byte, wire.second_per_message))
                 continue
             if op.kind in ("attention", "state"):
                 self.layers += op.count
@@ -174,8 +176,8 @@ class Plan:
                     )
                 )
         talk = tuple(
-            Talk(count, _price(messages, v), _price(sent, v), group, per_byte)
-            for count, messages, sent, group, per_byte in self._talk
+            Talk(count, _price(messages, v), _price(sent, v), *link)
+            for count, messages, sent, *link in self._talk
         )
         return Loads(tuple(kernels), talk, self.layers, _price(self._sequences, v))
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .. import capacity
 from ..errors import InputError
+from ..explanation import accepted
 from ..step import Step
 from .interval import Interval
 from .lengths import Lengths
 from .predictor import Predictor
+from .replicas import shared
 from .request import Request, request
 from .serve import Served, steady
 from .similar import Likeness, interval, likeness
-from .simulate import Simulated, most, simulate
+from .simulate import Simulated, most, too_many
 from .steptime import Parts
 
 SCHEMA = "roofline.predict/1"
@@ -35,6 +38,9 @@ class Prediction:
         running: sequences that run at once; ``None`` for a step.
         waiting: seconds of ``ttft`` that are queueing; ``None`` for a step.
         most: requests a second that are served at most, where they arrive at a rate.
+        apart: replicas that run apart, each with its share of the requests.
+        share: ``roof_s`` over the expected time, where that is not the total of ``parts``.
+        step: that was asked about; it may not fit in memory, where other kinds are refused.
     """
 
     kind: str
@@ -48,6 +54,14 @@ class Prediction:
     running: float | None = None
     waiting: float | None = None
     most: float | None = None
+    apart: int = 1
+    share: float | None = None
+    step: Step | None = None
+
+    @property
+    def of_bound(self) -> float:
+        """Share of the roof that is reached."""
+        return self.roof_s / float(self.parts.total) if self.share is None else self.share
 
     def to_json(self) -> dict[str, Any]:
         """The answer as data, SI base units."""
@@ -67,17 +81,27 @@ class Prediction:
             "times": {name: _finite(t.to_json()) for name, t in self.times.items()},
             "tokens_per_s": self.tokens_per_s.to_json(),
             "bound_s": self.roof_s,
-            "of_bound": self.roof_s / self.parts.total,
+            "of_bound": self.of_bound,
             "parts_s": self.parts.to_json(),
             "likeness": self.like.to_json(),
             "running": self.running,
             "waiting_s": self.waiting,
             "most_requests_per_s": self.most,
+            "replicas_apart": self.apart,
+            **self._step(),
             "coefficients": [
                 {"name": n, "value": v, "from": o, "source": s} for n, v, o, s in p.origins()
             ],
             "notes": list(p.notes),
         }
+
+    def _step(self) -> dict[str, Any]:
+        # Whether the step fits, and what would hold it; times beside are as if it did.
+        if self.step is None:
+            return {}
+        case, step = self.predictor.case, self.step
+        fits = capacity.to_json(case, step, case.fit(step))
+        return {"fits": fits, **accepted(step, self.times["step"].value)}
 
 
 def predict_step(p: Predictor, step: Step) -> Prediction:
@@ -93,17 +117,18 @@ def predict_step(p: Predictor, step: Step) -> Prediction:
             {"batch": g.batch, "new_tokens": g.new_tokens, "past": g.past} for g in step.groups
         ],
     }
-    return Prediction("step", p, asked, {"step": time}, time.inverse(tokens), bound, parts, like)
+    speed = time.inverse(tokens)
+    return Prediction("step", p, asked, {"step": time}, speed, bound, parts, like, step=step)
 
 
 def predict_request(p: Predictor, batch: int, prompt: int, output: int) -> Prediction:
     """A batch of requests that start together, without a queue."""
     found: Request = request(p, batch, prompt, output)
     like = likeness(p, batch)
-    step = Step.decode(found.running, prompt + output // 2)
-    bound = p.roof(step)
+    bound = p.roof_decode(found.running, prompt, output)
     first = p.roof(Step.prefill(found.running, prompt))
-    bounds = {"ttft": first, "tpot": bound, "total": first + (output - 1) * bound}
+    whole = batch / found.running * (first + (output - 1) * bound)
+    bounds = {"ttft": first, "tpot": bound, "total": whole}
     times = {n: interval(p, like, getattr(found, n), b) for n, b in bounds.items()}
     return Prediction(
         "request",
@@ -130,10 +155,7 @@ def predict_served(
     places = [x for x in (limit, p.places(prompt + int(0.6 * output))) if x is not None]
     most = min(places) if places else None
     if most is not None and most < 1:
-        raise InputError(
-            f"{p.case.model.name} with a sequence of {prompt + output} tokens does not fit on "
-            f"{p.case.parallel.devices} × {p.case.machine.name}"
-        )
+        raise InputError(p.no_room(prompt + output))
     found: Served = steady(p, concurrency, prompt, output, most)
     like = likeness(p, concurrency)
     step = Step.decode(found.running, prompt + output // 2)
@@ -160,10 +182,14 @@ def predict_simulated(
 ) -> Prediction:
     """A served workload, simulated step by step: requests at a rate, or lengths that vary.
 
+    Replicas that tell each other nothing (of models without experts) run apart: one of them is
+    simulated with its share of the requests. Where experts are spread over replicas these step
+    together, and all of them are one engine.
+
     At a rate a slower engine runs more sequences at once, which slows it further, and its queue
     grows faster than its steps: the interval comes from simulating the engine as slow, and as
     fast, as the interval of a step allows. An end beyond which there is no steady state is
-    infinite.
+    infinite. The bound is the same load on an engine whose every step takes its bound.
 
     Args:
         lengths: of the requests.
@@ -173,59 +199,68 @@ def predict_simulated(
     Raises:
         InputError: a request that does not fit, or more requests a second than are served.
     """
+    apart = p.apart
+    one = p.replica if apart > 1 else p
+    if apart > 1 and load.get("places"):
+        load["places"] = max(1, load["places"] // apart)
     limit = None
     if "rate" in load:
         same = {n: v for n, v in load.items() if n in ("budget", "places", "seed")}
-        limit = most(p, lengths, **same)
-        load = {**load, "limit": limit}
-    found: Simulated = simulate(p, lengths, **load)
-    running = max(1, round(found.running))
+        limit = most(one, lengths, **same)
+        if load["rate"] >= apart * limit:
+            raise InputError(too_many(load["rate"], apart * limit))
+        load = {**load, "rate": load["rate"] / apart, "limit": limit}
+
+    def at(pace: float) -> Simulated:
+        return shared(one, apart, lengths, pace=pace, **load)
+
+    found, ideal = at(1.0), at(0.0)
+    running = max(1, round(found.running / apart))
     like = likeness(p, running)
     mean_prompt, mean_output = (int(x) for x in lengths.mean)
-    step = Step.decode(running, mean_prompt + mean_output // 2)
-    bound, least = p.roof(step), p.roof(Step.prefill(1, mean_prompt))
-    times = {}
+    front = p.resolved.values["request.floor"]
+    times, bounds = {}, {}
     for name in ("ttft", "tpot"):
         for tail, of in (("", _mean), ("_p90", _high)):
             first = name == "ttft"
-            value = of(getattr(found, name))
-            times[name + tail] = interval(p, like, value, least if first else bound, first=first)
+            value, least = (of(getattr(x, name)) for x in (found, ideal))
+            least = bounds[name + tail] = min(value, least - front if first else least)
+            times[name + tail] = interval(one, like, value, least, first=first)
     tpot = times["tpot"]
     speed = tpot.inverse(found.tokens_per_s * tpot.value)
     if limit is not None:  # arrivals set the speed, not the engine
-        arriving = load["rate"] * lengths.mean[1]
+        arriving = apart * load["rate"] * lengths.mean[1]
         speed = Interval(arriving, arriving, arriving)
         ends = [x / tpot.value for x in (tpot.low, tpot.high)]
-        times = _stretched(times, [_paced(p, lengths, x, **load) for x in ends])
+        paced = [at(x) if load["rate"] * x < limit else None for x in ends]
+        times = _stretched(times, paced, bounds)
     return Prediction(
         "served",
         p,
         asked,
         times,
         speed,
-        bound,
-        p.step(step),
+        bounds["tpot"],
+        one.step(Step.decode(running, mean_prompt + mean_output // 2)),
         like,
         found.running,
-        max(0.0, _mean(found.ttft) - float(p.prefill(1, mean_prompt).total)),
-        limit,
+        max(0.0, _mean(found.ttft) - float(one.prefill(1, mean_prompt).total)),
+        limit and apart * limit,
+        apart=apart,
+        share=bounds["tpot"] / tpot.value,
     )
 
 
-def _paced(p: Predictor, lengths: Lengths, pace: float, **load: Any) -> Simulated | None:
-    """The load on an engine of another pace, ``None`` where that has no steady state."""
-    if load["rate"] * pace >= load["limit"]:
-        return None
-    return simulate(p, lengths, pace=pace, **load)
-
-
-def _stretched(times: dict[str, Interval], ends: list[Simulated | None]) -> dict[str, Interval]:
-    """Intervals that reach what the fast and the slow engine came to."""
+def _stretched(
+    times: dict[str, Interval], ends: list[Simulated | None], bounds: dict[str, float]
+) -> dict[str, Interval]:
+    """Intervals that reach what the fast and the slow engine came to, none below its bound."""
     found = {}
     for name, t in times.items():
         kind, of = name.removesuffix("_p90"), _high if name.endswith("_p90") else _mean
         low, high = (float("inf") if end is None else of(getattr(end, kind)) for end in ends)
-        found[name] = Interval(t.value, min(t.low, low), max(t.high, high), t.level)
+        low = max(min(t.low, low), bounds[name])
+        found[name] = Interval(t.value, low, max(t.high, high), t.level)
     return found
 
 

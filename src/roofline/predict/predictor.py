@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..arrays import Table
 from ..bound import Case
 from ..engines.known import check
 from ..parallel.split import split
+from ..record import replace
 from ..step import Group, Number, Step
 from .device import Device, device
 from .kernel import Plan
@@ -18,6 +20,9 @@ from .steptime import ZERO, Paces, Parts, step_time
 # growing context by three steps, exact for times up to the fifth power of the context.
 NODES = ((0.1127016653792583, 5 / 18), (0.5, 8 / 18), (0.8872983346207417, 5 / 18))
 
+
+ABOVE = 1 + 1e-12
+"""So that sums of what was drawn out to a bound round to no less."""
 
 CHUNK = 8192
 """Steps priced at once: their intermediate results stay in a core's cache."""
@@ -57,21 +62,49 @@ class Predictor:
         if layout.pp > 1:
             options = {n: case.options[n] for n in ("weights", "kv", "compute")}
             works += split(case.model, layout, **options).rounds
+        self._table: Table | None = None
         self._plans = tuple(Plan(work, case.wiring, layout.dp) for work in works)
+
+    @property
+    def apart(self) -> int:
+        """Replicas that tell each other nothing: those of a model without experts, which each
+        take their own steps. 1 where experts are spread over replicas: these step together."""
+        experts = any(op.kind == "experts" for op in self.case.work.operators)
+        return 1 if experts else self.case.parallel.dp
+
+    @property
+    def replica(self) -> Predictor:
+        """One of the replicas that run apart, by itself."""
+        layout = replace(self.case.parallel, dp=1)
+        alone = self.case.using(parallel=None if layout.single else layout)
+        return Predictor(alone, self.profile, self.device)
 
     def step(self, step: Step) -> Parts:
         """Seconds of one step of all replicas, by cause; numbers or arrays.
 
         Through several stages a step takes as long as the way through them, or as the
-        busiest stage, whichever is longer (for numbers; arrays take the way).
+        busiest stage, whichever is longer. No step is faster than its bound: where coefficients
+        would have it so, its parts are drawn out to it.
         """
         first, *others = self._plans
         longest = step_time(first(step), self.paces)
         for plan in others:
-            found = step_time(plan(step), self.paces)
-            if not hasattr(found.total, "shape") and found.total > longest.total:
-                longest = found
-        return longest
+            longest = longest.longer(step_time(plan(step), self.paces))
+        return self._bounded(step, longest)
+
+    def _bounded(self, step: Step, parts: Parts) -> Parts:
+        total = parts.total
+        if not hasattr(total, "shape"):
+            least = self.roof(step)
+            return parts if total >= least else parts.times(least / total * ABOVE)
+        import numpy as np
+
+        if self._table is None:
+            self._table = Table(self.case)
+        factor = self._table.bounds(step).overlapped_s / total
+        if not (factor > 1).any():
+            return parts
+        return parts.times(np.where(factor > 1, factor * ABOVE, 1.0))
 
     def seconds(self, step: Step) -> Any:
         """Seconds of many steps, an array: as :meth:`step` without the parts, and faster.
@@ -106,6 +139,12 @@ class Predictor:
             total = total.plus(self.step(Step.decode(batch, whole + 1)), weight)
         return total
 
+    def roof_decode(self, batch: int, past: int, tokens: int) -> float:
+        """Bound of the same mean step as :meth:`decode`'s, seconds."""
+        contexts = (int(past + node * tokens) + 1 for node, _ in NODES)
+        bounds = (self.roof(Step.decode(batch, context)) for context in contexts)
+        return sum(weight * bound for (_, weight), bound in zip(NODES, bounds, strict=True))
+
     def prefill(self, batch: Number, prompt: Number, past: Number = 0) -> Parts:
         """Seconds of one prefill of a whole batch of prompts."""
         return self.step(Step.prefill(batch, prompt, past))
@@ -113,6 +152,17 @@ class Predictor:
     def places(self, tokens: int) -> int | None:
         """Sequences of ``tokens`` tokens that memory holds at once, ``None`` where unknown."""
         return self.case.fit(Step.decode(1, tokens)).max_batch
+
+    def no_room(self, tokens: int) -> str:
+        """A sentence for a server that has no room for one sequence of so many tokens: what would
+        hold it."""
+        from .. import capacity
+        from ..words import Words
+
+        case, step, english = self.case, Step.decode(1, tokens), Words("en")
+        why = capacity.lacks(case, step, case.fit(step), english)
+        held = capacity.held(case, step, english)
+        return f"{case.model.name} with a sequence of {tokens} tokens does not fit: {why}; {held}"
 
     def roof(self, step: Step) -> float:
         """The bound of a step, seconds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import capacity
 from ..answer import step_words, wrap
 from ..chart.terminal import width_of
 from ..step import Step
@@ -67,16 +68,26 @@ def speed(t: Interval, words: Words) -> str:
 
 def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
     """The answer as labelled sentences; an empty label continues the one before."""
-    found = []
+    case, step = p.predictor.case, p.step
+    found = [] if step is None else capacity.lines(case, step, case.fit(step), words)
+    fitted = [(words("label.fitted"), words("predict.fitted"))] if found else []
+    found += fitted
     for name, t in p.times.items():
         found.append((words(f"predict.label.{name}"), time(t, words)))
     found.append((words("predict.label.speed"), speed(p.tokens_per_s, words)))
+    if step is not None and step.drafts:
+        least = digits(step.sequences / p.times["step"].value)
+        found.append(("", words("predict.drafts", least=least)))
     total = float(p.parts.total)
-    key = "predict.roof" if p.kind == "step" else "predict.roof.decode"
+    key = "predict.roof.load" if p.share is not None else "predict.roof.decode"
     found.append(
         (
             words("predict.label.roof"),
-            words(key, time=seconds(p.roof_s), share=percent(p.roof_s / total)),
+            words(
+                "predict.roof" if p.kind == "step" else key,
+                time=seconds(p.roof_s),
+                share=percent(p.of_bound),
+            ),
         )
     )
     shares = sorted(p.parts.to_json().items(), key=lambda item: -item[1])
@@ -87,8 +98,11 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
         if v >= 0.005 * total
     )
     found.append((words("predict.label.parts"), told))
-    if p.kind == "served":
-        found.append((words("predict.label.running"), _running(p, words)))
+    if p.kind != "step" and (said := _running(p, words)):
+        found.append((words("predict.label.running"), said))
+    if p.share is not None and case.parallel.dp > 1:
+        key = "predict.replicas.apart" if p.apart > 1 else "predict.replicas.together"
+        found.append(("", words(key, replicas=case.parallel.dp)))
     found.append((words("predict.label.like"), _likeness(p, words)))
     found += [(words("label.notes") if i == 0 else "", n) for i, n in enumerate(p.predictor.notes)]
     return found
@@ -96,6 +110,10 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
 
 def _running(p: Prediction, words: Words) -> str:
     running, asked = p.running or 0.0, p.asked.get("concurrency")
+    if p.kind == "request":
+        batch = p.asked["batch"]
+        values = {"running": digits(running), "turns": digits(batch / running)}
+        return words("predict.running.turns", **values) if running < batch else ""
     if asked is None:
         return words("predict.running.rate", running=digits(running), most=digits(p.most or 0.0))
     if running >= asked - 0.5:

@@ -7,6 +7,8 @@ of the oldest prompts. When the cache is full the youngest sequence is put back 
 its tokens again. Each step takes what :class:`Predictor` says. Times are of the model: no
 measurement enters but the profile's coefficients.
 
+No step takes less than its bound, however fast the engine is said to be.
+
 Requests keep coming until the last one that counts has finished, so that the first and the last
 meet the same load. At a rate there is a steady state only below what the engine serves when
 requests never run out (:func:`most`); a rate beyond is refused.
@@ -98,8 +100,9 @@ def simulate(
         requests: how many count, with those that warm up; at a rate, at least.
         budget: tokens of a step of one replica.
         places: the most sequences that run at once, beside what the cache holds.
-        pace: times the seconds of every step, for an engine that is slower than predicted.
-        limit: what :func:`most` found for this load, if it is known.
+        pace: times the seconds of every step, for an engine that is slower or faster than
+            predicted; 0 for one that runs every step at its bound.
+        limit: what :func:`most` found for this load at a pace of 1, if it is known.
         seed: of the lengths and arrivals.
 
     Raises:
@@ -114,12 +117,12 @@ def simulate(
         clients = concurrency or 1
         warm = max(requests // 5, min(clients, requests // 2))  # past the first rush
         return engine.run(load, warm, requests, clients)
-    limit = (limit or most(p, lengths, budget=budget, places=places)) / pace
+    if limit is None:
+        limit = most(p, lengths, budget=budget, places=places, pace=pace)
+    else:
+        limit = limit / pace if pace else float("inf")
     if rate >= limit:
-        raise InputError(
-            f"{rate:g} requests a second are more than this engine serves: about {limit:.3g} a "
-            "second is the most, beyond it the queue has no end"
-        )
+        raise InputError(too_many(rate, limit))
     # Near the limit the queue forgets slowly, as 1 / (1 - load)²: count more requests there.
     prompt, output = lengths.mean
     alone = pace * float(p.prefill(1, int(prompt)).total)
@@ -129,12 +132,21 @@ def simulate(
     return engine.run(load, requests // 5, requests)
 
 
+def too_many(rate: float, limit: float) -> str:
+    """A sentence for arrivals faster than what is served."""
+    return (
+        f"{rate:g} requests a second are more than this engine serves: about {limit:.3g} a "
+        "second is the most, beyond it the queue has no end"
+    )
+
+
 def most(
     p: Predictor,
     lengths: Lengths,
     *,
     budget: int = BUDGET,
     places: int | None = None,
+    pace: float = 1.0,
     seed: int = 1,
 ) -> float:
     """Requests a second that the engine serves when they never run out."""
@@ -142,7 +154,7 @@ def most(
     held = int(min(MOST_BATCH, room / sum(lengths.mean) + 1))
     batch = held if places is None else min(held, places)
     load = _Load(lengths, None, random.Random(seed))
-    engine = _Engine(p, room, budget, places, 1.0)
+    engine = _Engine(p, room, budget, places, pace)
     waiting = batch + batch // 8 + 1
     load.part_done = waiting  # as if they had been running: not all end, and start, together
     return engine.run(load, waiting, waiting + 2 * batch, waiting).requests_per_s
@@ -154,10 +166,7 @@ def _room(p: Predictor, longest: int) -> float:
     if places is None:
         return float("inf")
     if places < 1:
-        raise InputError(
-            f"{p.case.model.name} with a sequence of {longest} tokens does not fit on "
-            f"{p.case.parallel.devices} × {p.case.machine.name}"
-        )
+        raise InputError(p.no_room(longest))
     return float(places) * longest
 
 
@@ -238,7 +247,7 @@ class _Engine:
                 size = min(r.owed, left)
                 chunks.append((r, size))
                 left -= size
-        taken = self.pace * self._seconds(decoding, chunks)
+        taken = self._seconds(decoding, chunks)
         self.integral[0] += taken * len(self.running)
         self.integral[1] += taken * len(self.waiting)
         self.now += taken
@@ -300,8 +309,10 @@ class _Engine:
                 if key in self.priced:
                     return self.priced[key]
         groups += self._prompts(chunks)
-        phase = "mixed" if len(groups) > 1 else "decode"
-        found = float(self.p.step(Step(phase, tuple(groups))).total)
+        step = Step("mixed" if len(groups) > 1 else "decode", tuple(groups))
+        found = self.pace * float(self.p.step(step).total) if self.pace else 0.0
+        if self.pace < 1:  # no engine is faster than the roof
+            found = max(found, self.p.roof(step))
         if key:
             self.priced[key] = found
         return found

@@ -68,6 +68,19 @@ class Parts:
         """The parts of this and ``times`` the other."""
         return Parts(*(getattr(self, n) + times * getattr(other, n) for n in NAMES))
 
+    def times(self, factor: Number) -> Parts:
+        """All parts so many times as long."""
+        return Parts(*(factor * getattr(self, n) for n in NAMES))
+
+    def longer(self, other: Parts) -> Parts:
+        """This or the other, whichever takes longer; of arrays at each place."""
+        here = self.total >= other.total
+        if not getattr(here, "ndim", 0):
+            return self if here else other
+        import numpy as np
+
+        return Parts(*(np.where(here, getattr(self, n), getattr(other, n)) for n in NAMES))
+
     def to_json(self) -> dict[str, float]:
         """Parts by name, those that are zero left out."""
         return {n: float(v) for n in NAMES if (v := getattr(self, n))}
@@ -170,7 +183,7 @@ def step_time(loads: Loads, paces: Paces) -> Parts:
             again = again + (count * pace.quantise) * load.inputs
     messages: Number = 0.0
     for talk in loads.talk:
-        one = exchange(talk.sent / talk.messages, talk.group, talk.per_byte, c)
+        one = exchange(talk.sent / talk.messages, talk.group, talk.per_byte, c, talk.per_message)
         messages = messages + talk.count * talk.messages * one
     host = c["step.floor"] + loads.sequences * c["step.sequence"]
     return Parts(**total, floors=floors, passes=again / bandwidth, messages=messages, host=host)

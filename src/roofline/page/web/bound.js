@@ -182,6 +182,7 @@ export function bound(c, groups, value = quantity) {
   b.intensity = b.flops / b.bytes;
   b.ridge = b.flops / (b.compute_s * c.bandwidth);
   b.tokens = tokensOf(groups);
+  b.sequences = groups.reduce((n, g) => n + g.batch, 0);
   b.tokens_per_s = b.tokens / b.overlapped_s;
   b.attainable = b.flops / b.overlapped_s;
   b.shares = {};

@@ -76,10 +76,11 @@ export function sayHeld(c, groups, t) {
 const digits10k = (n) => (n >= 10_000 ? digits(n) : n);
 
 export function saySpeed(b, phase, t) {
-  const key = { decode: "say.speed.decode", prefill: "say.speed.prefill" }[phase];
-  return t(key ?? "say.speed.step", {
+  const own = ["decode", "prefill", "verify"].includes(phase);
+  return t(`say.speed.${own ? phase : "step"}`, {
     speed: digits(b.tokens_per_s),
     time: seconds(b.overlapped_s),
+    least: digits(b.sequences / b.overlapped_s),
   });
 }
 
