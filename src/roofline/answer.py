@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .explanation import Explanation
 
 
+APART = 1.02
+"""The serial bound is given beside the overlapped one where it is so many times as long."""
+
+
 def step_words(step: Step, words: Words) -> str:
     """What is run: ``decode, batch 1, context 2048``."""
     if step.phase == "mixed":
@@ -134,7 +138,11 @@ def _speed(e: Explanation, words: Words) -> str:
         for name, share in sorted(b.shares.items(), key=lambda item: -item[1])
         if share >= 0.0005
     )
-    return f"{speed} · {words('say.shares', shares=shares)}"
+    if b.serial_s <= APART * b.overlapped_s:
+        return f"{speed} · {words('say.shares', shares=shares)}"
+    serial = digits(b.tokens / b.serial_s)
+    values = {"speed": serial, "time": seconds(b.serial_s), "shares": shares}
+    return f"{speed} · {words('say.shares.serial', **values)}"
 
 
 def routing(e: Explanation, fewest: Bound, words: Words) -> str:
@@ -200,7 +208,11 @@ def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
             found.append(words(f"lever.{lever.code}.fits", **{**values, "speed": speed}))
             continue
         more = lever.code == "devices" and lever.values["devices"] > 2
-        found.append(words(f"lever.{lever.code}{'.more' if more else ''}", **values))
+        said = words(f"lever.{lever.code}{'.more' if more else ''}", **values)
+        serial = lever.values.get("serial_gain", lever.gain)
+        if serial < lever.gain / 1.05:
+            said += words("lever.waited", gain=gain(serial))
+        found.append(said)
     joint = "，" if words.language == "zh" else ", "
     none = "lever.none.fits" if e.verdict.code == "capacity" else "lever.none"
     return [(words("label.levers"), joint.join(found) or words(none))]

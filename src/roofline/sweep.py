@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .arrays import Bounds, Table
 from .bound import Case, Climb, Fit
@@ -13,6 +13,9 @@ from .errors import InputError
 from .record import record
 from .step import Group, Step
 from .units import parse_count
+
+if TYPE_CHECKING:
+    from .hold import Holding
 
 MOST_STEPS = 10_000_000_000
 BLOCK = 65_536
@@ -137,6 +140,12 @@ class Curve:
         """What fits."""
         return self.case.fit(self.step(1))
 
+    def held_by(self, batch: int) -> Holding | None:
+        """The fewest devices that would hold so many sequences, ``None`` where none would."""
+        from .hold import held_by
+
+        return next(iter(held_by(self.case, self.step(batch))), None)
+
     def bounds(self) -> Iterator[tuple[Any, Bounds]]:
         """Batches and their bounds, block by block."""
         table = Table(self.case)
@@ -152,9 +161,16 @@ class Curve:
 
 FIELDS = (
     "model", "machine", "devices", "layout", "weights", "kv", "phase", "context", "batch",
-    "intensity", "ridge", "memory_bound", "fits", "seconds", "tokens_per_s",
+    "intensity", "ridge", "memory_bound", "fits", "seconds", "tokens_per_s", "serial_seconds",
+    "communication_seconds", "max_batch", "held_by_devices", "held_by_layout",
 )  # fmt: skip
-"""Columns of a row, SI base units; ``seconds`` is the overlapped bound."""
+"""Columns of a row, SI base units. ``seconds`` is the overlapped bound, ``serial_seconds`` that of
+kernels and exchanges one after another, of which ``communication_seconds`` are exchanges. Times
+and speeds of a row that does not fit are those if it fitted; the last two columns say what would
+hold it (in sweeps of up to :data:`MOST_HELD` batches)."""
+
+MOST_HELD = 64
+"""Batches of a curve for which it is looked for what would hold them."""
 
 
 def csv(curves: Sequence[Curve], write: Callable[[str], Any]) -> None:
@@ -164,7 +180,9 @@ def csv(curves: Sequence[Curve], write: Callable[[str], Any]) -> None:
         head = ",".join([*(_quoted(x) for x in _labels(c)), c.phase, str(c.context)]).replace(
             "%", "%%"
         )
-        row = head + ",%d,%.9g," + f"{c.climb.ridge:.9g}" + ",%s,%s,%.9g,%.9g\n"
+        room = c.fit.max_batch
+        row = head + ",%d,%.9g," + f"{c.climb.ridge:.9g}" + ",%s,%s,%.9g,%.9g,%.9g,%.9g,"
+        row += f"{'' if room is None else room},%s,%s\n"
         _stream(c, row, write)
 
 
@@ -181,7 +199,9 @@ def jsonl(curves: Sequence[Curve], write: Callable[[str], Any]) -> None:
             head
             + f', "context": {c.context}, "batch": %d, "intensity": %.9g, "ridge": '
             + f'{c.climb.ridge:.9g}, "memory_bound": %s, "fits": %s, "seconds": %.9g, '
-            + '"tokens_per_s": %.9g}\n'
+            + '"tokens_per_s": %.9g, "serial_seconds": %.9g, "communication_seconds": %.9g, '
+            + f'"max_batch": {json.dumps(c.fit.max_batch)}, '
+            + '"held_by_devices": %s, "held_by_layout": %s}\n'
         )
         _stream(c, row, write)
 
@@ -198,9 +218,17 @@ def _quoted(text: str) -> str:
 
 def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
     no, yes, room = "false", "true", c.fit.max_batch
-    unknown = "null" if row.startswith("{") else ""
+    as_json = row.startswith("{")
+    unknown = "null" if as_json else ""
+    searched = room is not None and len(c.batches) <= MOST_HELD
     for batches, b in c.bounds():
         overlapped = b.overlapped_s
+        devices = layouts = [unknown] * len(batches)
+        if searched and not (batches <= room).all():
+            found = [None if n <= room else c.held_by(n) for n in batches.tolist()]
+            devices = [str(x.layout.devices) if x else unknown for x in found]
+            mark = '"' if as_json else ""
+            layouts = [f"{mark}{x.layout.name}{mark}" if x else unknown for x in found]
         fits = (
             [unknown] * len(batches)
             if room is None
@@ -213,6 +241,10 @@ def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
             fits,
             overlapped.tolist(),
             b.tokens_per_s.tolist(),
+            b.serial_s.tolist(),
+            b.communication_s.tolist(),
+            devices,
+            layouts,
             strict=True,
         )
         write(row * len(fits) % tuple(chain.from_iterable(columns)))  # one format, one pass

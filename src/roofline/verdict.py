@@ -31,7 +31,8 @@ class Lever:
             ``context``.
         gain: at most so many times the tokens per second.
         values: what it is changed to: ``{"to": "int4:128"}``, ``{"batch": 226}``; of a change
-            that makes a step fit also ``tokens_per_s`` at best.
+            that makes a step fit also ``tokens_per_s`` at best; of more devices ``serial_gain``,
+            by the serial bound, where exchanges are waited for.
     """
 
     code: str
@@ -169,7 +170,8 @@ def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
             after = case.using(**changes).bound(step)
         except RooflineError:
             continue  # it does not divide so, or no link joins so many
-        values = {"devices": 2 * now.devices, **change}
+        serial = bound.serial_s / after.serial_s
+        values = {"devices": 2 * now.devices, **change, "serial_gain": serial}
         found.append(Lever("devices", bound.overlapped_s / after.overlapped_s, values))
     return [max(found, key=lambda lever: lever.gain)] if found else []
 

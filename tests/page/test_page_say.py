@@ -39,7 +39,7 @@ const speak = ({ model, machine, options, phase, groups }) => {
   const full = verdict.code === "capacity";
   const lines = full ? [sayLacks(c, groups, f, t)] : [];
   lines.push(sayVerdict(b, t).join("|"));
-  lines.push(`${saySpeed(b, phase, t)} · ${t("say.shares", { shares: sayShares(b, t) })}`);
+  lines.push(`${saySpeed(b, phase, t)} · ${sayTimes(b, t)}`);
   const routing = sayRouting(c, groups, b, t);
   if (routing) lines.push(routing);
   if (c.wire) lines.push(...sayDevices({ c, groups, b }, t));

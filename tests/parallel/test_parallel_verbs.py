@@ -178,3 +178,34 @@ def test_the_lever_of_more_devices_is_asked_of_the_model(capsys):
     assert lever("llama-3.1-8b", "--on", "h100-sxm")[1] == [pytest.approx(2)]
     assert lever("falcon-7b", "--on", "h100-sxm")[1] == []  # 71 heads do not divide by two
     assert lever(*V100[:-2], "--link-latency", "0.5ms")[1] == []  # slower on two than on one
+
+
+def test_sweep_counts_communication_as_explain_does(capsys):
+    answer = explain(capsys, "llama-3.1-8b", "--on", "h100-sxm", "--tp", "4")
+    rows = run(capsys, "sweep", "llama-3.1-8b", "--on", "h100-sxm", "--tp", "1,4", "--batch", "1",
+               "--format", "jsonl").splitlines()  # fmt: skip
+    one, four = (json.loads(row) for row in rows)
+    bound = answer["bound"]
+    assert four["serial_seconds"] == pytest.approx(bound["serial_s"], rel=1e-8)
+    assert four["communication_seconds"] == pytest.approx(bound["communication_s"], rel=1e-8)
+    assert one["communication_seconds"] == 0
+    # four devices are four times as fast only where nothing is waited for
+    assert one["serial_seconds"] / four["serial_seconds"] < 3.5
+    table = run(capsys, "sweep", "llama-3.1-8b", "--on", "h100-sxm", "--tp", "4", "--batch", "1",
+                "--lang", "en")  # fmt: skip
+    share = answer["verdict"]["shares"]["communication"]
+    assert "serial tok/s" in table
+    assert f" {share:.0%}".replace("%", " %") in table
+
+
+def test_sweep_says_first_what_does_not_fit(capsys):
+    argv = ("sweep", "llama-3.1-70b", "--on", "h100-sxm", "--batch", "1,64")
+    first, *_ = run(capsys, *argv, "--lang", "en").splitlines()
+    assert first.startswith("does not fit: Llama-3.1-70B, bf16, context 2048, batch 1 on h100-sxm")
+    assert "as --tp 2" in first
+    assert "(24)" in run(capsys, *argv, "--lang", "en")
+    rows = [json.loads(x) for x in run(capsys, *argv, "--format", "jsonl").splitlines()]
+    assert [(x["fits"], x["held_by_devices"], x["max_batch"]) for x in rows] == [
+        (False, 2, 0),
+        (False, 3, 0),
+    ]

@@ -136,3 +136,48 @@ def test_a_wrong_question_costs_one_sentence(
 ) -> None:
     assert main(["predict", "llama-3.1-8b", "--on", "h100-sxm", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_step_that_does_not_fit_says_so_first(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["predict", "llama-3.1-405b", "--on", "rtx-4090"]
+    assert main([*argv, "--lang", "en"]) == 0
+    _, _, first, *_ = capsys.readouterr().out.splitlines()
+    assert first.split("  ")[1] == "does not fit"
+    assert main([*argv, "--lang", "zh"]) == 0
+    assert "假如放得下" in capsys.readouterr().out
+    assert main([*argv, "--json"]) == 0
+    fits = json.loads(capsys.readouterr().out)["fits"]
+    assert fits["step"] is False
+    assert fits["held_by"][0]["devices"] == 38
+
+
+def test_what_cannot_be_served_says_what_would_serve_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["predict", "llama-3.1-70b", "--on", "h100-sxm", "--output", "100"]
+    for more in ([], ["--concurrency", "4"], ["--rate", "1"]):
+        assert main([*argv, *more]) == 2
+        assert "2 × NVIDIA H100 SXM would hold it, as --tp 2" in capsys.readouterr().err
+
+
+def test_a_batch_of_which_memory_holds_a_part_says_that_it_takes_turns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["predict", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1000", "--output", "100"]
+    assert main([*argv, "--prompt", "2000", "--lang", "en"]) == 0
+    assert "memory has room for no more, so the batch takes 4.52 turns" in capsys.readouterr().out
+
+
+def test_verify_says_that_every_draft_is_taken_to_be_accepted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["llama-3.1-8b", "--on", "h100-sxm", "--phase", "verify", "--drafted", "3"]
+    for verb in ("predict", "explain"):
+        assert main([verb, *argv, "--json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        of = data if verb == "predict" else data["bound"]
+        rate = of["tokens_per_s"] if verb == "explain" else of["tokens_per_s"]["value"]
+        assert "every drafted token is accepted" in of["tokens_per_s_assumes"]
+        assert of["tokens_per_s_none_accepted"] == pytest.approx(rate / 4)
+        assert main([verb, *argv, "--lang", "en"]) == 0
+        assert "every drafted token" in capsys.readouterr().out

@@ -4,8 +4,8 @@ import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
-  sayClimb, sayDevices, sayHeld, sayLacks, sayLever, sayPredicted, sayRoom, sayRouting, sayShares, saySource, saySpeed,
-  sayVerdict, sayWhy,
+  sayClimb, sayDevices, sayHeld, sayLacks, sayLever, sayPredicted, sayRoom, sayRouting, saySource,
+  saySpeed, sayTimes, sayVerdict, sayWhy,
 } from "./say.js";
 import { digits, percent } from "./units.js";
 
@@ -108,7 +108,7 @@ export function makePanel(data, t, set) {
   }
 
   function updateShares(b) {
-    setAttribute(bar, "aria-label", sayShares(b, t));
+    setAttribute(bar, "aria-label", sayTimes(b, t));
     for (const part of PARTS) {
       const grow = String(Math.round((b.shares[part] ?? 0) * 1000) / 1000);
       if (grown[part] !== grow) pieces[part].style.flexGrow = grown[part] = grow;

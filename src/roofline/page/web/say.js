@@ -114,6 +114,14 @@ export function sayShares(b, t) {
     .join(t.list);
 }
 
+// The shares as a sentence; of the serial bound with its own time where that is another one.
+export function sayTimes(b, t) {
+  const shares = sayShares(b, t);
+  if (b.serial_s <= 1.02 * b.overlapped_s) return t("say.shares", { shares });
+  const [speed, time] = [digits(b.tokens / b.serial_s), seconds(b.serial_s)];
+  return t("say.shares.serial", { speed, time, shares });
+}
+
 // What a growing batch does.
 export function sayClimb(c, groups, climbed, t) {
   const limit = climbed.limit === null ? "" : digits(climbed.limit);
@@ -153,7 +161,9 @@ export function sayLever(lever, machine, t) {
   const values = { ...lever.values, machine, gain: gain(lever.gain) };
   if (values.to) values.to = String(values.to).split(":")[0];
   if (values.tokens_per_s) return t(`lever.${lever.code}.fits`, { ...values, speed: digits(values.tokens_per_s) });
-  return t(`lever.${lever.code}${values.devices > 2 ? ".more" : ""}`, values);
+  const said = t(`lever.${lever.code}${values.devices > 2 ? ".more" : ""}`, values);
+  const waited = values.serial_gain < lever.gain / 1.05;
+  return waited ? said + t("lever.waited", { gain: gain(values.serial_gain) }) : said;
 }
 
 // Several devices: what each does and sends, over what, and how often the cache is held.

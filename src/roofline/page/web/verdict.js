@@ -94,6 +94,8 @@ export function levers(c, phase, groups, b, f) {
   }
   // Twice as many, over their link; where none is known, at most what a perfect one gives.
   const devices = 2 * c.devices;
-  ask("devices", { devices, tp: devices }, joins(c.machine) ? { devices } : { devices, perfect: true });
+  const more = joins(c.machine) ? { devices } : { devices, perfect: true };
+  const serial = using(c, more);
+  if (serial) ask("devices", { devices, tp: devices, serial_gain: b.serial_s / bound(serial, groups).serial_s }, more);
   return found.filter((x) => x.gain >= 1.01).sort((x, y) => y.gain - x.gain);
 }
