@@ -77,6 +77,117 @@ EXPECTED = {
     ],
     "mlperf-server.txt": [("token", (9.3199475 - 0.2008499) * 86.41, None, 25000 / 86.41, 0.04)],
     "mlperf-offline.txt": [("rate", None, None, 294, 1.0)],
+    # means of 10 running requests at 410 tokens/s, 5 % of 100,000 tokens of cache between them
+    "vllm-server.log": [("token", 10, None, None, 10 / 410)],
+    "vllm-server-v0.log": [("token", 3, None, None, 3 / 90)],
+    "vllm-throughput.txt": [
+        ("rate", None, 200, 250, 1.0),
+        ("rate", None, 200, 250, 1.0),
+    ],
+    "vllm-latency.txt": [("run", 8, 32, 128, 1.25)],
+    "sglang-server.log": [
+        ("token", 2, None, None, 2 / 102),
+        ("token", 4, None, None, 4 / 400),
+        ("first", 2, 512, None, 1024 / 4096),
+    ],
+    # 4096 tokens/s × 0.5 s in 8 prompts; 1438.2 tokens/s × 1.78 s in all: 64 more of each
+    "sglang-one-batch.txt": [("prefill", 8, 256, 64, 0.5), ("step", 8, 256, 64, 0.02)],
+    "sglang-offline.txt": [("run", None, 512, 128, 8.0)],
+    "llama-bench.sql": [("prefill", 1, 2048, None, 0.25), ("decode", 1, 512, 128, 8.0)],
+    "llama-bench-old.md": [("prefill", 1, 512, None, 0.25), ("decode", 1, 0, 128, 4.0)],
+    "llama-bench-vulkan.md": [("decode", 1, 0, 128, 1.28)],
+    "llama-sweep-bench.md": [
+        ("prefill", 1, 512, None, 1.6),
+        ("decode", 1, 0, 128, 8.0),
+        ("prefill", 1, 512, None, 2.0),
+        ("decode", 1, 1024, 128, 9.0),
+    ],
+    "llama-sweep-bench.jsonl": [("prefill", 1, 512, None, 1.6), ("decode", 1, 512, 128, 8.0)],
+    "llama-batched-bench-models.md": [
+        ("prefill", 32, 512, None, 4.0),
+        ("decode", 32, 512, 32, 1.6),
+        ("prefill", 1, 2048, None, 0.5),
+        ("prefill", 1, 1024, None, 1.0),
+        ("decode", 4, 1024, 32, 2.0),
+    ],
+    # 1536 tokens/s × 4 s: the depth was computed with the prompt
+    "llama-benchy.md": [
+        ("first", 1, 2048, None, 1.0),
+        ("token", 1, 2048, 32, 0.02),
+        ("first", 1, 2048 + 4096, None, 4.0),
+        ("token", 1, 2048 + 4096, 32, 0.025),
+    ],
+    # 4 × 1024 tokens, then 4 × 512 more after them: 2048 tokens/s × 1 s
+    "llama-benchy-concurrent.md": [
+        ("first", 4, 1024, None, 1.0),
+        ("first", 4, 512, None, 1.0),
+        ("token", 4, 512 + 1024, 128, 0.02),
+    ],
+    "llama-benchy.json": [("first", 2, 1024, None, 1.0), ("token", 2, 1024, 64, 0.02)],
+    "ollama.jsonl": [("prefill", 1, 26, None, 0.13), ("decode", 1, 26, 300, 6.0)],
+    "ollama-long.txt": [("prefill", 1, 10, None, 0.5), ("decode", 1, 10, 1000, 125.0)],
+    "llama-server.json": [("prefill", 1, 28, None, 0.07), ("decode", 1, 264, 200, 2.0)],
+    "llama-server-stream.txt": [("prefill", 1, 20, None, 0.4), ("decode", 1, 20, 100, 4.0)],
+    "llama-server.log": [("prefill", 1, 20, None, 0.1), ("decode", 1, 1000, 200, 5.0)],
+    "llama-cli-short.txt": [("token", 1, None, None, 0.04)],
+    # 3 requests a second of 1 s each after their first token
+    "llmperf.json": [("token", 3, 500, 101, 0.01)],
+    # 10 times 1 s in 12 s, of which the first token takes no part; one after another: TTFT as well
+    "llmperf-responses.json": [("token", 1, 500, 101, 0.01), ("first", 1, 500, 101, 0.2)],
+    "lmdeploy-throughput.txt": [("token", 100, 240, 200, 100 / (1000 - 5))],
+    "lmdeploy-generation.txt": [("token", 16, 128, 101, 0.02)],
+    "lmdeploy-table.txt": [("token", (1000 - 5) * 0.05, 500, 200, 0.05)],
+    "lmdeploy.csv": [("token", 128, 200, 250, 128 / (2500 - 10))],
+    # (10,010 - 10) tokens/s × 17.6 ms
+    "evalscope.txt": [("token", 176, 1024, 1001, 0.0176)],
+    # (3.9 - 0.4) s × 1 request/s; 0.0099 s is only 1 over the rate
+    "evalscope-old.txt": [("token", 3.5, 50, 101, 0.035)],
+    "evalscope.json": [("token", 1, 1000, 1000, 0.025), ("first", 1, 1000, 1000, 0.02)],
+    "evalscope-report.txt": [("token", 8, None, 201, 0.02)],
+    # (12.3 - 2) s × 8 / 20 s
+    "aisbench.txt": [("token", 4.12, 1500, 501, 0.0206)],
+    "aisbench.json": [("run", 4.92, 1500, 501, 20.0)],
+    "koboldcpp.txt": [
+        ("prefill", 1, 1000, None, 1.0),
+        ("decode", 1, 1020, 100, 5.0),
+        ("prefill", 1, 80, None, 0.4),
+        ("decode", 1, 554, 60, 3.0),
+        ("prefill", 1, 1, None, 0.5),
+        ("decode", 1, 3668, 100, 4.0),
+    ],
+    "koboldcpp-benchmark.txt": [("prefill", 1, 4096, None, 4.0), ("decode", 1, 4096, 100, 4.0)],
+    "koboldcpp.csv": [("prefill", 1, 4096, None, 4.0), ("decode", 1, 4096, 100, 4.0)],
+    "exllamav2.txt": [
+        ("prefill", 1, 4096, None, 0.5),
+        ("decode", 1, 1, 127, 1.0),
+        ("decode", 1, 128, 128, 1.28),
+    ],
+    "exllamav3.txt": [
+        ("prefill", 1, 256, None, 0.1),
+        ("decode", 1, 0, 100, 2.0),
+        ("decode", 1, 4096, 100, 2.5),
+    ],
+    "tabbyapi.log": [
+        ("prefill", 1, 20, None, 0.1),
+        ("decode", 1, 532, 120, 4.0),
+        ("run", 1, 13, 28, 1.4),
+    ],
+    # 60 ms × 201 tokens less 2.1 s to the first: 9.96 s, 2 requests a second
+    "jetstream.txt": [("token", 19.92, 200, 201, 9.96 / 200)],
+    "jetstream.json": [("token", 19.92, 200, 201, 9.96 / 200)],
+    # 3280 tokens/s of 1025 each
+    "inferencex.json": [("token", 3280 * 1024 / 1025 * 0.0185, 1024, 1025, 0.0185)],
+    "inferencex-row.json": [("token", 1023 * 0.025, 1024, 1024, 0.025)],
+    "guidellm.yaml": [("token", (512 - 4) * 14.7e-3, 512, 128, 14.7e-3)],
+    "ktransformers.log": [("prefill", 1, 100, None, 2.0), ("decode", 1, 100, 100, 8.0)],
+    "mlperf-inferred.txt": [("rate", None, None, 69, 1.0)],
+    # 10 requests a second that decode for 6 s
+    "mlperf-interactive.txt": [("token", 60, None, 301, 0.02)],
+    "mlperf-single.txt": [("token", 1, None, 101, 0.015)],
+    "plain.csv": [("step", 1, None, None, 0.01), ("step", 8, None, None, 0.0125)],
+    "plain-german.csv": [("token", 4, 512, 128, 4 / 250.5)],
+    "plain.json": [("step", 4, None, None, 0.02), ("token", 2, 512, 128, 0.02)],
+    "plain.md": [("step", 1, None, None, 0.001), ("step", 2, None, None, 0.01)],
     "ollama.txt": [("prefill", 1, 26, None, 0.13), ("decode", 1, 26, 300, 6.0)],
     "llama-cli.txt": [("prefill", 1, 20, None, 0.4), ("decode", 1, 20, 100, 4.0)],
 }

@@ -167,6 +167,7 @@ def add_unsaid(p: argparse.ArgumentParser) -> Any:
     g.add_argument("--batch", metavar="N", help="sequences that ran together")
     g.add_argument("--prompt", metavar="N", help="prompt tokens of a sequence")
     g.add_argument("--output", metavar="N", help="generated tokens of a sequence")
+    g.add_argument("--context", metavar="N", help="tokens that each new one attends to")
     return g
 
 
@@ -183,7 +184,7 @@ def count(args: argparse.Namespace, name: str) -> int | None:
 
 def unsaid(args: argparse.Namespace) -> dict[str, int | None]:
     """The shape of a run, as far as it was given."""
-    return {name: count(args, name) for name in ("batch", "prompt", "output")}
+    return {name: count(args, name) for name in ("batch", "prompt", "output", "context")}
 
 
 def add_parallel(p: argparse.ArgumentParser, *, lists: bool = False) -> None:

@@ -21,9 +21,9 @@ def add(p: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="*",
-        help="results of llama-bench, vllm bench, SGLang, trtllm-bench, guidellm, aiperf, "
-        "gpt-fast, MLX-LM, MLPerf, 'roofline bench' …; the format is found out; - is standard "
-        "input",
+        help="results or logs of llama.cpp, vLLM, SGLang, TensorRT-LLM, Ollama, MLPerf and many "
+        "more, a table with columns batch and tokens/s, or 'roofline bench'; the format is found "
+        "out; - is standard input",
     )
     g = options.add_unsaid(p)
     g.add_argument("--compute", metavar="PRECISION", help="arithmetic of the matrix products")
@@ -32,7 +32,6 @@ def add(p: argparse.ArgumentParser) -> None:
     t = p.add_argument_group("a result typed in, without a file")
     t.add_argument("--tokens-per-s", metavar="X", help="of all sequences together")
     t.add_argument("--seconds", metavar="TIME", help="of one step: 45ms")
-    t.add_argument("--context", metavar="N", help="tokens that each new one attends to")
     t.add_argument("--phase", choices=("decode", "prefill"), default="decode")
     t.add_argument("--bytes", metavar="BYTES", help="read in a step, counted by yourself: 35.5GB")
     t.add_argument("--achieved", metavar="BYTES/S", help="a bandwidth that somebody measured")

@@ -27,6 +27,7 @@ EMBEDDED = 2**20
 
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n,\x1e"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _OBJECT = re.compile(r"\[?\s*\{\s*(\"|\}|$)|\[\s*$")
 
 
@@ -138,7 +139,8 @@ def is_json(head: str) -> bool:
     except RecursionError:
         return True
     except ValueError as error:
-        return _unfinished(error, len(start)) or bool(_OBJECT.match(start))
+        cut = len(head) >= CHUNK and _unfinished(error, len(start))
+        return cut or bool(_OBJECT.match(start))
     if isinstance(value, dict) or (isinstance(value, list) and any(map(_is_object, value))):
         return True
     return not start[end:].strip(_SPACE)
@@ -158,6 +160,7 @@ class Embedded:
         """Start outside any object."""
         self._held: list[str] = []
         self._length = 0
+        self._depth = 0
 
     def feed(self, line: str) -> Iterator[dict[str, Any] | str]:
         """What is now known to be an object or text, in order."""
@@ -169,9 +172,11 @@ class Embedded:
             line = start
         self._held.append(line)
         self._length += len(line)
-        text = "\n".join(self._held)
-        if len(self._held) > 1 and line.strip()[-1:] not in ("}", "]") and len(text) < EMBEDDED:
+        bare = _STRING.sub("", line)
+        self._depth += sum(map(bare.count, "{[")) - sum(map(bare.count, "}]"))
+        if self._depth > 0 and self._length < EMBEDDED:
             return  # no object ends here
+        text = "\n".join(self._held)
         try:
             value, end = _DECODER.raw_decode(text.lstrip())
         except RecursionError:
@@ -180,7 +185,7 @@ class Embedded:
             if self._length > EMBEDDED or not _unfinished(error, len(text.lstrip())):
                 yield from self.end()
         else:
-            self._held, self._length = [], 0
+            self._held, self._length, self._depth = [], 0, 0
             yield from (item for item in _flat(value) if isinstance(item, dict))
             rest = text.lstrip()[end:].strip(" ,;")
             if rest:
@@ -188,7 +193,7 @@ class Embedded:
 
     def end(self) -> Iterator[str]:
         """Held lines, which are text after all."""
-        held, self._held, self._length = self._held, [], 0
+        held, self._held, self._length, self._depth = self._held, [], 0, 0
         yield from held
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
@@ -113,6 +114,11 @@ class File:
     def _rows(self, rows: Iterator[str], mark: str) -> Iterator[Item]:
         filled = (row for row in rows if row.strip())
         for row in csv_records(filled, mark):
+            if mark != "," and (two := _two_ways(row)):
+                raise InputError(
+                    f"{self._path}, record {self._number + 1}: {two} is a thousand or a fraction: "
+                    "write it with a point, or without a comma"
+                )
             yield from self._record(row, required=True)
 
     def _yaml(self, stream: IO[str], head: str) -> Iterator[Item]:
@@ -201,6 +207,14 @@ class File:
             if not lenient:
                 where = f"{self._path}, record {self._number + 1}"
                 raise InputError(f"{where}: {error}") from None
+
+
+def _two_ways(row: Record) -> str | None:
+    """A cell that is one number with a decimal comma and another with thousands grouped."""
+    for name, cell in row.items():
+        if isinstance(cell, str) and re.match(r"^[1-9]\d{0,2},\d{3}$", cell.strip()):
+            return f"{name} {cell.strip()!r}"
+    return None
 
 
 def _after_comments(head: str) -> str:

@@ -68,6 +68,7 @@ _TIME = re.compile(
 _UNIT = re.compile(
     r"(?:^|_)(ms|us|µs|s|sec|secs|second|seconds)(?:_per_tok\w*)?$|^(ms|us|s)_per_tok"
 )
+THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$")
 _SECONDS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _NUMBER = re.compile(r"^[\s~≈*`]*([+-]?\d[\d.,' \u202f]*(?:[eE][+-]?\d{1,3})?)")
 
@@ -219,14 +220,10 @@ def _digits(text: str, column: str) -> float:
     if "," in text and "." in text:
         last = max(text.rfind(","), text.rfind("."))
         text = re.sub(r"[.,]", "", text[:last]) + "." + text[last + 1 :]
-    elif text.count(",") == 1 and not re.match(r"^[+-]?[1-9]\d{0,2},\d{3}$", text):
-        text = text.replace(",", ".")
-    elif re.match(r"^[+-]?[1-9]\d{0,2}(,\d{3}){2,}$", text):
+    elif THOUSANDS.match(text):
         text = text.replace(",", "")
-    elif "," in text:
-        raise InputError(
-            f"{column} is {text!r}, a thousand or a fraction: write it with a point, or without"
-        )
+    elif text.count(",") == 1:
+        text = text.replace(",", ".")
     try:
         return float(text)
     except ValueError:

@@ -89,15 +89,20 @@ class Table:
         framed = text.startswith("|") and text.count("|") >= 3
         cells = [cell.strip() for cell in (text.strip("|") if framed else text).split("|")]
         if framed:
-            return self._framed(cells)
+            return self._framed(cells, heavy="┃" in line)
         if self._header is not None and self._bare and len(cells) == len(self._header):
             return dict(zip(self._header, cells, strict=True))
         self._header, self._maybe = None, [cell.strip("*` ") for cell in cells]
         return None
 
-    def _framed(self, cells: list[str]) -> dict[str, Any] | None:
+    def _framed(self, cells: list[str], *, heavy: bool) -> dict[str, Any] | None:
+        """A header, whose lines a heavy frame may wrap over several, or a row."""
         self._maybe = None
-        if self._header is None or self._bare:
+        if heavy and self._header is not None and len(cells) == len(self._header):
+            self._header = [f"{a} {b}".strip() for a, b in zip(self._header, cells, strict=True)]
+            return None
+        fresh = self._header is None or self._bare or len(cells) > len(self._header)
+        if heavy or fresh:
             self._header, self._bare = [cell.strip("*` ") for cell in cells], False
             return None
         return dict(zip(self._header, cells, strict=False))

@@ -158,7 +158,7 @@ class _Parser:
 
     def _quoted(self, text: str) -> str:
         quote, start = text[0], self._at
-        pattern = re.compile(r"'(?:[^']|'')*'" if quote == "'" else r'"(?:[^"\\]|\\.)*"', re.S)
+        pattern = re.compile(r"'(?:[^']|'')*'(?!')" if quote == "'" else r'"(?:[^"\\]|\\.)*"', re.S)
         while not (found := pattern.match(text)):
             if self._at >= len(self._lines) or self._at - start > 100_000:
                 self._at = start
