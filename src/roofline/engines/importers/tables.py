@@ -105,7 +105,7 @@ class Table:
         if heavy or fresh:
             self._header, self._bare = [cell.strip("*` ") for cell in cells], False
             return None
-        return dict(zip(self._header, cells, strict=False))
+        return dict(zip(self._header or (), cells, strict=False))
 
 
 class Inserts:
