@@ -8,6 +8,7 @@ from . import capacity, screen, table
 from . import words as _words
 from .chart import picture, terminal
 from .chart.terminal import width_of
+from .record import replace
 from .step import Group, Step
 from .units import digits, gain, percent, seconds, si
 from .words import Words
@@ -24,8 +25,9 @@ APART = 1.02
 
 def step_words(step: Step, words: Words) -> str:
     """What is run: ``decode, batch 1, context 2048``."""
-    if step.phase == "mixed":
-        return words("phase.mixed", parts=" + ".join(_group(g, words) for g in step.groups))
+    if step.phase == "mixed" or len(step.groups) > 1:
+        parts = " + ".join(_group(g, words) for g in step.groups)
+        return words("phase.mixed", parts=parts) if step.phase == "mixed" else parts
     group = step.groups[0]
     if step.phase == "verify":
         return words(
@@ -161,14 +163,16 @@ def routing(e: Explanation, fewest: Bound, words: Words) -> str:
 def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
     c = e.climb
     limit = digits(c.limit) if c.limit is not None else ""
-    if c.limit is not None and e.step.phase == "mixed":
-        text = words("say.climb.mixed", limit=limit)
+    group, *others = e.step.groups
+    if c.limit is not None and others:
+        alike = all(g.new_tokens == group.new_tokens for g in others)
+        text = words("say.climb.ragged" if alike else "say.climb.mixed", limit=limit)
     elif c.crossing is None:
-        group = e.step.groups[0]
-        one = e.case.bound(Step(e.step.phase, (Group(1, group.new_tokens, group.past),)))
+        one = e.case.chains[0].bound(Step(e.step.phase, (replace(group, batch=1),)))
         own = one.kv_read + one.kv_write + one.state
+        each = ".each" if e.case.parallel.tp > 1 else ""
         text = words(
-            f"say.climb.never.{c.reason}",
+            f"say.climb.never.{c.reason}{each}",
             limit=limit,
             own=si(own, "B"),
             flops=si(one.flops, "FLOP"),
@@ -186,13 +190,20 @@ def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
 def _room(e: Explanation, words: Words) -> str:
     c, f = e.climb, e.fit
     parts = []
-    if c.kv_outweighs is not None and c.kv_outweighs > 1 and e.step.phase == "decode":
+    several = len(e.step.groups) > 1
+    if (
+        c.kv_outweighs is not None
+        and c.kv_outweighs > 1
+        and e.step.phase == "decode"
+        and not several
+    ):
         parts.append(words("say.climb.outweighs", batch=c.kv_outweighs))
     if f.max_batch is None:
         parts.append(words("say.climb.unknown", machine=e.case.machine.name))
     elif f.max_batch:
         before = c.crossing is not None and f.max_batch < c.crossing
         key = "say.climb.full.before" if before else "say.climb.full"
+        key = "say.climb.full.beside" if several else key
         parts.append(words(key, batch=f.max_batch))
     return ("；" if words.language == "zh" else "; ").join(parts)
 

@@ -253,6 +253,23 @@ class Case:
         bounds = (c.bound(step, fewest=fewest) for c in self.chains)
         return max(bounds, key=lambda b: b.overlapped_s)
 
+    def device(self, step: Step) -> Bound:
+        """One device: through several stages the busiest's, over all microbatches. What is not
+        that is the way of one microbatch through all stages."""
+        return max(self.devices(step), key=lambda b: b.overlapped_s)
+
+    def devices(self, step: Step) -> tuple[Bound, ...]:
+        """One device of each stage over all microbatches, stages that are alike once."""
+        rounds = self.chains[1:] if self.parallel.pp > 1 else self.chains[:1]
+        return tuple(c.bound(step) for c in rounds)
+
+    def on_the_way(self, step: Step) -> bool:
+        """Whether :meth:`bound` is that of the way through all stages: it takes longer than any
+        stage with all microbatches."""
+        return self.parallel.pp > 1 and (
+            self.chains[0].bound(step).overlapped_s >= self.device(step).overlapped_s
+        )
+
     def routing(self, step: Step) -> Routing | None:
         """The experts that are expected to be read, of the layers that read most of them.
 

@@ -180,6 +180,8 @@ class Explanation:
     def _parallel(self) -> dict[str, Any]:
         # The layout; what the numbers beside it count; what joins the devices.
         layout, bound = self.case.parallel, self.bound
+        device, way = self.case.device(self.step), self.case.on_the_way(self.step)
+        shown = ["flops", "bytes", "intensity", "bound", "operators"]
         return {
             "tp": layout.tp,
             "pp": layout.pp,
@@ -188,7 +190,17 @@ class Explanation:
             "devices": layout.devices,
             "microbatches": layout.microbatches_of(self.step.batch),
             "bubble": layout.bubble(self.step.batch),
-            "per_device": ["flops", "bytes", "intensity", "bound", "fits", "operators"],
+            "per_device": ["device", "fits"] if way else ["device", "fits", *shown],
+            "of_the_way_through_all_stages": shown if way else [],
+            "device": {
+                "flops": device.flops,
+                "weights": device.weights,
+                "kv": device.kv_read + device.kv_write,
+                "state": device.state,
+                "sent": device.sent,
+                "messages": device.messages,
+                "overlapped_s": device.overlapped_s,
+            },
             "of_all_devices": ["step", "bound.tokens_per_s", "fits.max_batch", "crossing_batch"],
             "messages": bound.messages,
             "cache_copies": self.cache_copies,

@@ -149,3 +149,11 @@ def test_memory_that_is_not_known_is_no_reason_to_refuse():
     assert held_by(of, Step.decode()) == ()
     with pytest.raises(InputError):
         of.using(usable=0)
+
+
+def test_a_ragged_step_is_said_whole():
+    step = Step("decode", (Group(20, 1, 100), Group(3, 1, 9000)))
+    said = " ".join(str(roofline.explain("llama-3.1-8b", "h100-sxm", step)).split())
+    assert "decode, batch 20, context 101 + decode, batch 3, context 9001" in said
+    assert "prefill beside" not in said
+    assert "reaches the ridge" not in said  # that is of the first group alone

@@ -209,3 +209,24 @@ def test_sweep_says_first_what_does_not_fit(capsys):
         (False, 2, 0),
         (False, 3, 0),
     ]
+
+
+def test_stages_read_their_own_layers_and_hand_on_once(capsys):
+    """The case ``layer-split``: 16 cards, each with a sixteenth of what a token reads."""
+    argv = ("deepseek-r1", "--on", "rtx-3090", "--pp", "16", "--microbatches", "1",
+            "--link", "16GB/s", "--weights", "3.92bits")  # fmt: skip
+    text = " ".join(run(capsys, "explain", *argv, "--lang", "en").split())
+    assert "reads 1.12 GB of weights a step on average" in text
+    assert "each sends 14.3 kB in 1 messages" in text
+    assert "on its way through all stages" in text
+    assert "all-reduce" not in text
+    answer = explain(capsys, *argv)
+    whole, device = answer["bytes"]["weights"], answer["parallel"]["device"]
+    assert whole == pytest.approx(18e9, rel=0.01)
+    assert device["weights"] < whole / 10
+    assert answer["parallel"]["per_device"] == ["device", "fits"]
+    assert "bound" in answer["parallel"]["of_the_way_through_all_stages"]
+    # with many microbatches the busiest stage is what takes longest, and what is shown
+    many = explain(capsys, "llama-3.1-70b", "--on", "h100-sxm", "--pp", "2", "--batch", "64")
+    assert many["parallel"]["of_the_way_through_all_stages"] == []
+    assert many["parallel"]["device"]["weights"] == many["bytes"]["weights"]

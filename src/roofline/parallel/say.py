@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 
 def lines(e: Explanation, words: Words) -> list[str]:
     """Sentences, the device's own numbers first."""
-    layout, b = e.case.parallel, e.bound
+    layout = e.case.parallel
+    b = e.case.device(e.step)
+    staged = ".stage" if layout.pp > 1 else ""
     found = [
         words(
-            "say.parallel.each",
+            "say.parallel.each" + staged,
             devices=layout.devices,
             weights=si(b.weights, "B"),
             kv=si(b.kv_read + b.kv_write + b.state, "B"),
             flops=si(b.flops, "FLOP"),
+            mean=si(_mean(e), "B") if staged else "",
         )
     ]
+    b = max(e.case.devices(e.step), key=lambda of: of.communication_s)
     if b.messages:
         found.append(
             words(
@@ -46,6 +50,8 @@ def lines(e: Explanation, words: Words) -> list[str]:
         found.append(words("say.parallel.experts", ep=layout.ep))
     if layout.pp > 1:
         found.append(_pipeline(e, words))
+        way = e.case.on_the_way(e.step)
+        found.append(words("say.parallel.shown." + ("way" if way else "stage")))
     return found
 
 
@@ -93,20 +99,29 @@ def _pipeline(e: Explanation, words: Words) -> str:
     from .shard import stage_sizes
 
     layout, batch = e.case.parallel, e.step.batch
+    waves = layout.microbatches_of(batch)
     return words(
-        "say.parallel.pipeline",
+        "say.parallel.pipeline" + (".one" if waves == 1 else ""),
         pp=layout.pp,
         layers=max(stage_sizes(e.case.model.depth, layout.pp)),
-        waves=layout.microbatches_of(batch),
+        waves=waves,
         bubble=percent(layout.bubble(batch)),
     )
+
+
+def _mean(e: Explanation) -> float:
+    # Bytes of weights that a stage reads a step, all microbatches together, on average.
+    layout = e.case.parallel
+    way = e.case.chains[0].bound(e.step)
+    return float(way.weights * layout.microbatches_of(e.step.batch) / layout.pp)
 
 
 def verdict(e: Explanation, words: Words) -> str:
     """The numbers behind ``communication``."""
     b = e.bound
+    way = ".way" if e.case.on_the_way(e.step) else ""
     return words(
-        "say.intensity.communication",
+        "say.intensity.communication" + way,
         time=seconds(b.communication_s),
         times=gain(b.communication_s / max(b.memory_s, b.compute_s)),
         messages=digits(b.messages),
@@ -117,13 +132,18 @@ def verdict(e: Explanation, words: Words) -> str:
 def why(e: Explanation, words: Words) -> list[str]:
     """The formula behind each exchange, and the source of each link."""
     b = e.bound
+    shown = []
+    if e.case.parallel.pp > 1:
+        way = e.case.on_the_way(e.step)
+        shown = [words("say.parallel.shown." + ("way" if way else "stage"))]
     found = [
+        *shown,
         words(
             "why.communication",
             sent=si(b.sent, "B", 5),
             messages=digits(b.messages),
             time=seconds(b.communication_s),
-        )
+        ),
     ]
     wires = []
     for op in e.operators:

@@ -125,12 +125,14 @@ export function sayTimes(b, t) {
 // What a growing batch does.
 export function sayClimb(c, groups, climbed, t) {
   const limit = climbed.limit === null ? "" : digits(climbed.limit);
-  if (climbed.limit !== null && groups.length > 1) return t("say.climb.mixed", { limit });
+  if (climbed.limit !== null && groups.length > 1) {
+    const alike = groups.every((g) => g.new === groups[0].new);
+    return t(alike ? "say.climb.ragged" : "say.climb.mixed", { limit });
+  }
   if (climbed.crossing === null) {
-    const { new: count, past } = groups[0];
-    const one = bound(c, [{ batch: 1, new: count, past, all: false }]);
+    const one = bound(c, [{ ...groups[0], batch: 1 }]);
     const own = one.kv + one.state;
-    return t(`say.climb.never.${climbed.reason}`, {
+    return t(`say.climb.never.${climbed.reason}${c.wire ? ".each" : ""}`, {
       limit,
       own: si(own, "B"),
       flops: si(one.flops, "FLOP"),
@@ -152,7 +154,8 @@ export function sayRoom(phase, climbed, f, machine, t) {
     parts.push(t("say.climb.unknown", { machine }));
   } else if (f.most) {
     const before = climbed.crossing !== null && f.most < climbed.crossing;
-    parts.push(t(before ? "say.climb.full.before" : "say.climb.full", { batch: f.most }));
+    const alone = before ? "say.climb.full.before" : "say.climb.full";
+    parts.push(t(phase === "mixed" ? "say.climb.full.beside" : alone, { batch: f.most }));
   }
   return parts.join(t.semicolon);
 }
