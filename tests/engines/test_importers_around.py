@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
 
 from roofline.engines import importers
 from roofline.engines.importers import Incomplete, Reading
+from roofline.engines.importers.yaml_subset import is_yaml, parse
 from roofline.errors import InputError
 from roofline.parallel import Parallel
 from roofline.points import Part, Point
@@ -281,3 +283,79 @@ def test_points_keep_what_is_known_of_them(tmp_path: Path) -> None:
     assert [(p.parameters, p.accept, p.parts) for p in back] == [
         (p.parameters, p.accept, p.parts) for p in points
     ]
+
+
+def test_engines_of_one_server_run_at_once(tmp_path: Path) -> None:
+    line = (
+        "Engine 00{}: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 400.0 "
+        "tokens/s, Running: 10 reqs, Waiting: 0 reqs\n"
+    )
+    (reading,) = parsed(tmp_path, "".join(line.format(i % 2) for i in range(4)))
+    assert (reading.batch, reading.seconds) == (20, 10 / 400)
+
+
+def test_the_speculative_example_counts_its_drafts_below(tmp_path: Path) -> None:
+    text = (
+        "encoded   10 tokens in    0.500 seconds, speed:   20.000 t/s\n"
+        "decoded  100 tokens in    4.000 seconds, speed:   25.000 t/s\n\n"
+        "n_draft   = 16\nn_predict = 100\nn_drafted = 90\nn_accept  = 60\naccept    = 66.667%\n"
+    )
+    prefill, decode = parsed(tmp_path, text)
+    assert (prefill.prompt, prefill.seconds) == (10, 0.5)
+    assert decode.point().parts[0].count == pytest.approx(40)
+
+
+def test_files_of_a_windows_shell_and_of_a_coloured_one(tmp_path: Path) -> None:
+    plain = load("llama-bench.md")
+    text = (Path(SAMPLES) / "llama-bench.md").read_text()
+    path = tmp_path / "wide"
+    path.write_text(text.replace("\n", "\r\n"), encoding="utf-16")
+    wide = list(importers.read(str(path)))
+    colour = parsed(tmp_path, text.replace("| llama", "\x1b[32m| llama\x1b[0m"))
+    for found in (wide, colour):
+        assert [r.seconds for r in found if isinstance(r, Reading)] == [r.seconds for r in plain]
+
+
+def test_a_module_of_python_is_no_model(tmp_path: Path) -> None:
+    log = (Path(SAMPLES) / "sglang-server.log").read_text()
+    command = "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --tp 2\n"
+    for reading in parsed(tmp_path, command + log):
+        assert (reading.model, reading.layout) == ("Qwen/Qwen3-8B", Parallel(tp=2))
+
+
+WORDS = [
+    "a",
+    "a: b",
+    "- x",
+    "#c",
+    "it's",
+    '"q"',
+    "",
+    "null",
+    "1.5",
+    "x" * 200,
+    "a b " * 60,
+    "\u00e9",
+]
+
+
+def test_yaml_is_read_as_its_own_library_reads_it() -> None:
+    yaml = pytest.importorskip("yaml")
+    rng = random.Random(7)
+
+    def value(depth: int) -> object:
+        kind = rng.random()
+        if depth > 4 or kind < 0.5:
+            return rng.choice([*WORDS, 1, -3, 2.5, 1e-7, True, None])
+        if kind < 0.75:
+            return {
+                rng.choice(["a", "b c", "k-1", "0", *WORDS]): value(depth + 1) for _ in range(3)
+            }
+        return [value(depth + 1) for _ in range(rng.randint(0, 3))]
+
+    for _ in range(150):
+        whole = {"benchmarks": [value(0)], "m": value(0)}
+        text = yaml.dump(whole, width=rng.choice([80, 40]))
+        if "? " not in text:
+            assert is_yaml(text)
+            assert parse(text) == whole

@@ -42,7 +42,10 @@ def opened(path: str) -> Iterator[IO[str]]:
         if path == "-":
             yield sys.stdin
         else:
-            with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+            with open(path, "rb") as raw:
+                wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes
+            encoding = "utf-16" if wide else "utf-8-sig"
+            with open(path, encoding=encoding, errors="replace", newline="") as file:
                 yield file
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None

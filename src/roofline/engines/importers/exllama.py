@@ -18,7 +18,6 @@ from .reading import Reading
 NAME = "exllama"
 
 _NUMBER = r"(\d{1,12}(?:\.\d{1,9})?)"
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _POSITION = re.compile(rf"^\s*\*\* Position\s+(\d{{1,9}}) \+\s+(\d{{1,9}}) tokens:\s+{_NUMBER} t/s")
 _LENGTH = re.compile(rf"^\s*\*\* Length\s+(\d{{1,9}}) tokens:\s+{_NUMBER} t/s")
 _PERF = re.compile(rf"^\s*(Length|Context)\s+(\d{{1,9}}):\s+{_NUMBER} tokens/s")
@@ -53,7 +52,6 @@ class Log:
         """Readings that the line completes."""
         if len(line) > 4096:
             return
-        line = _COLOUR.sub("", line)
         if found := _MODEL.match(line):
             self._model, self._weights = found.group(1).rstrip("/\\"), None
         elif found := _BITS.match(line):

@@ -20,6 +20,8 @@ from .yaml_subset import is_yaml, parse
 
 Item = Reading | Point
 
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
 
 class File:
     """A file and what was gathered of it so far.
@@ -153,6 +155,8 @@ class File:
             yield from self._filled(log.end())
 
     def _line(self, line: str, table: Table, inserts: Inserts) -> Iterator[Item]:
+        if "\x1b" in line:
+            line = _COLOUR.sub("", line)
         self._around.feed(line)
         for row in inserts.feed(line):
             yield from self._record(row, required=False)

@@ -23,6 +23,8 @@ _LLAMA = re.compile(
 )
 _PAST = re.compile(r"prompt (?:processing )?done, n_(?:past|tokens) = (\d{1,9})")
 _DRAFTS = re.compile(r"\(\s*(\d{1,12}) accepted /\s*(\d{1,12}) generated\)")
+_CODED = re.compile(rf"^\s*(en|de)coded\s+(\d{{1,12}}) tokens in\s+{_NUMBER} seconds")
+_COUNT = re.compile(r"^\s*n_(drafted|accept)\s*= (\d{1,12})\s*$")
 _SHORT = re.compile(rf"\[ Prompt: {_NUMBER} t/s \| Generation: {_NUMBER} t/s \]")
 
 
@@ -34,6 +36,7 @@ class Log:
         self._prompt: float | None = None
         self._past: float | None = None
         self._decode: Reading | None = None
+        self._drafted: float | None = None
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Readings that the line completes: a decode waits for the drafts below it."""
@@ -43,6 +46,16 @@ class Log:
         elif self._decode is not None and (found := _DRAFTS.search(line)):
             self._decode = drafted(self._decode, float(found.group(1)), float(found.group(2)))
             yield from self.end()
+        elif found := _CODED.match(line):
+            yield from self.end()
+            kind = "prompt eval" if found.group(1) == "en" else "eval"
+            yield from self._times(kind, float(found.group(3)) * 1e3, float(found.group(2)))
+        elif self._decode is not None and (found := _COUNT.match(line)):
+            if found.group(1) == "drafted":
+                self._drafted = float(found.group(2))
+            elif self._drafted is not None:
+                self._decode = drafted(self._decode, float(found.group(2)), self._drafted)
+                yield from self.end()
         elif found := _PAST.search(line):
             self._past = float(found.group(1))
         elif (found := _SHORT.search(line)) and float(found.group(2)) > 0:
@@ -86,7 +99,7 @@ class Log:
 
     def end(self) -> Iterator[Reading]:
         """The decode that was held back."""
-        held, self._decode = self._decode, None
+        held, self._decode, self._drafted = self._decode, None, None
         if held is not None:
             yield held
 

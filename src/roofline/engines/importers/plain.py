@@ -126,6 +126,9 @@ def readings(record: Record) -> Iterator[Reading]:
         "extra": fields.rest(record, frozenset(found.values())),
         **{name: fields.text(record, found[name]) for name in _TEXTS if name in found},
     }
+    for name in ("weights", "kv"):
+        if common.get(name) is not None:
+            common[name] = _format(common[name])
     if (devices := said.get("devices")) and devices >= 1:
         common["devices"] = round(devices)
     spoke = False
@@ -135,6 +138,33 @@ def readings(record: Record) -> Iterator[Reading]:
     if not spoke:
         names = ", ".join(found[kind] for kind in found if kind in (*_MEASURES, "whole time"))
         raise InputError(f"no positive number in {names}")
+
+
+_FORMATS = {
+    **{"float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32"},
+    **{
+        "w4a16": "int4",
+        "awq": "int4",
+        "gptq": "int4",
+        "w8a8": "int8",
+        "4bit": "int4",
+        "8bit": "int8",
+    },
+}
+
+
+def _format(said: str) -> str | None:
+    """The format of weights or cache by roofline's name; `None` for one it does not know."""
+    from ...errors import UnsupportedError
+    from ...model.formats import parse
+
+    name = said.lower().replace("-", "_")
+    name = _FORMATS.get(name.replace("_", ""), name)
+    try:
+        parse(name)
+    except (UnsupportedError, InputError):
+        return None
+    return name
 
 
 _TEXTS = ("model", "machine", "weights", "kv", "engine")

@@ -42,7 +42,8 @@ _COMMAND = re.compile(
     r"|bench_\w+(?:\.py)?|lmdeploy)(?:\.exe)?\s"
 )
 _OPTION = re.compile(
-    r"(?:^|\s)(?:(-m|--model|--model-path|--model_path|--hf-repo|-hf|serve)[ =]([^\s'\"\-]\S*)"
+    r"(?:^|\s)(?:(-m|--model|--model-path|--model_path|--hf-repo|-hf|serve|ollama run)[ =]"
+    r"([^\s'\"\-]\S*)"
     r"|(?:-tp|--tp|--tp-size|--tensor-parallel-size|--tensor_parallel_size)[ =](\d{1,3})"
     r"|(?:-ngl|--n-gpu-layers|--gpu-layers|--gpulayers)[ =](-?\d{1,4})"
     r"|(?:-ub|--ubatch-size)[ =](\d{1,6}))(?=\s|$)"
@@ -137,7 +138,8 @@ class Surroundings:
     def _command(self, line: str) -> None:
         for found in _OPTION.finditer(line):
             option, model, tp, layers, ubatch = found.groups()
-            if option and not (option == "serve" and "vllm" not in line):
+            module = option == "-m" and "python" in line
+            if option and not module and not (option == "serve" and "vllm" not in line):
                 self.said["model"] = model
             elif tp:
                 self.said["tp"] = int(tp)

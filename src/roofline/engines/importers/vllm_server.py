@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...record import replace
 from .reading import Reading
 from .samples import Samples
 
@@ -31,6 +32,7 @@ _DRAFTS = re.compile(
     rf"Mean acceptance length: {_NUMBER}"
     rf"(?:.*?Accepted: (\d{{1,15}}) tokens, Drafted: (\d{{1,15}}) )?"
 )
+_ENGINE = re.compile(r"Engine (\d{1,4}):")
 _VERSION = re.compile(r"LLM engine \(v([\w.+\-]{1,40})\)")
 
 
@@ -44,6 +46,7 @@ class Log:
         self._accept = 1.0
         self._drafted: float | None = None
         self._version: str | None = None
+        self._engines: set[str] = set()
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Take note of a line; readings come at the end."""
@@ -55,6 +58,7 @@ class Log:
             self._version = found.group(1)
         elif found := _LINE.search(line):
             rate, running = float(found.group(2)), int(found.group(3))
+            self._engines.update(_ENGINE.findall(line)[:1])
             if rate > 0 and running > 0:
                 self._samples.add(running, self._context(line, running), rate, self._rest(line))
         yield from ()
@@ -80,6 +84,9 @@ class Log:
         }
 
     def end(self) -> Iterator[Reading]:
-        """One reading for each number of running requests."""
-        yield from self._samples.readings(format=NAME, engine="vllm", engine_version=self._version)
+        """One reading for each number of running requests; data-parallel engines log each its own,
+        and as many run at once."""
+        version, replicas = self._version, max(1, len(self._engines))
+        for reading in self._samples.readings(format=NAME, engine="vllm", engine_version=version):
+            yield replace(reading, batch=(reading.batch or 1) * replicas)
         self._samples = Samples()

@@ -22,6 +22,7 @@ _START = re.compile(
 _KEY = re.compile(
     r"""^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#\-"'\[\]{},&*!|>%@?:][^:#]*?|-?\w[^:#]*?)\s*:(?:\s+|$)"""
 )
+_HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
 _NUMBER = re.compile(r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$")
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".inf": float("inf")}
 
@@ -184,7 +185,7 @@ class _Parser:
             return text[1:-1].replace("''", "'")
         if text[:1] == '"':
             try:
-                return json.loads(text)
+                return json.loads(_HEX.sub(r"\\u00\1", text).replace("\\ ", " "))
             except ValueError:
                 return text[1:-1]
         if text.lower() in _WORDS:
