@@ -229,7 +229,7 @@ class Chain:
             return tuple((index[q], op.count * c) for q, c in getattr(op, kind))
 
         def exchange(i: int, op: Operator) -> Exchange:
-            wire = wiring.wire(op.collective, op.group)
+            wire = wiring.wire(op.collective, op.group, op.reach)
             sent, messages = numbered(op, "sent"), numbered(op, "messages")
             return Exchange(i, sent, messages, wire, wire.second_per_byte, wire.second_per_message)
 

@@ -46,6 +46,7 @@ class Operator:
         collective: for communication: ``all_reduce``, ``all_gather``, ``reduce_scatter``,
             ``all_to_all`` or ``send``.
         group: devices that take part in it.
+        reach: of what goes to experts and back, how far: a :class:`~.parallel.reach.Reach`.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Operator:
     messages: Terms = ()
     collective: str = ""
     group: int = 1
+    reach: Any = None
 
     @property
     def traffic(self) -> Terms:
@@ -85,6 +87,8 @@ class Operator:
         }
         if self.collective:
             data |= {"collective": self.collective, "group": self.group}
+        if self.reach is not None:
+            data["reach"] = self.reach.to_json()
         return data
 
 
@@ -221,12 +225,21 @@ class Work:
                     flops=terms(op["flops"]),
                     collective=op.get("collective", ""),
                     group=op.get("group", 1),
+                    reach=_reach(op.get("reach")),
                     **{kind: terms(of) for kind, of in op["bytes"].items()},
                 )
                 for op in data["operators"]
             ),
             data["resident"],
         )
+
+
+def _reach(data: dict[str, Any] | None) -> Any:
+    if data is None:
+        return None
+    from .parallel.reach import Reach
+
+    return Reach(**data)
 
 
 def _sum(terms: tuple[tuple[int, float], ...], values: list[Number]) -> Number:

@@ -8,7 +8,7 @@ from math import comb
 import pytest
 
 from roofline import Case, Parallel, Step, load_machine, load_model
-from roofline.parallel.collectives import hit
+from roofline.parallel.reach import Reach
 from roofline.parallel.shard import stage_sizes
 
 H, LAYERS, HEADS, KV, D, MIDDLE, VOCAB = 4096, 32, 32, 8, 128, 14336, 128256  # Llama-3.1-8B
@@ -80,11 +80,13 @@ def test_experts_spread_over_sixteen():
     assert ops["experts"].bytes == pytest.approx(58 * reached * one)
     assert ops["experts"].flops == pytest.approx(58 * 2 * 8 * one * batch / 16)
     assert ops["router"].flops == 58 * 2 * 7168 * 256 * batch // 16
-    # a token goes to each other device that has one of its experts, and a sum comes back
-    p = 1 - Fraction(comb(240, 8), comb(256, 8))
-    sent = 58 * (batch // 16) * 15 * float(p) * 7168 * 2
-    for name in ("all_to_all[dispatch]", "all_to_all[combine]"):
-        assert ops[name].sent == pytest.approx(sent)
+    # a token goes to each other device that has one of its experts (it chooses 2 in each of 4
+    # groups of 32, of 8; a device has half a group), in fp8 with a scale of fp32 for each 128,
+    # and a sum comes back in bf16
+    p = Fraction(4, 8) * (1 - Fraction(comb(16, 2), comb(32, 2)))
+    rows = 58 * (batch // 16) * 15 * float(p) * 7168
+    for name, element in (("all_to_all[dispatch]", 1 + 4 / 128), ("all_to_all[combine]", 2)):
+        assert ops[name].sent == pytest.approx(rows * element)
         assert ops[name].messages == 58
     assert "all_reduce[hidden]" not in ops
 
@@ -119,9 +121,9 @@ def test_replicas_of_tensor_parallel_groups():
 
 
 def test_probability_that_a_device_is_needed():
-    assert hit(8, 8, 2) == 1
-    assert hit(8, 1, 2) == pytest.approx(2 / 8)
-    assert hit(4, 2, 2) == pytest.approx(1 - 1 / 6)  # of 6 pairs one misses both
+    assert Reach(8, 2, 1, 1).hit(1) == 1
+    assert Reach(8, 2, 8, 8).hit(1) == pytest.approx(2 / 8)
+    assert Reach(4, 2, 2, 2).hit(1) == pytest.approx(1 - 1 / 6)  # of 6 pairs one misses both
 
 
 def test_stages_as_even_as_they_go():

@@ -153,6 +153,7 @@ LAYOUT = {
     "pp": "pipeline parallel: layers divided into N stages",
     "dp": "attention data parallel: sequences divided over N replicas",
     "ep": "expert parallel: experts divided into N shares (over tp × dp)",
+    "redundant": "copies of routed experts beside a layer's own, so that they divide by --ep: 32",
     "microbatches": "with --pp: parts that the batch goes through the stages in (default: as many)",
 }
 
@@ -195,12 +196,22 @@ def add_parallel(p: argparse.ArgumentParser, *, lists: bool = False) -> None:
         "per second and batches those of all.",
     )
     for name, text in LAYOUT.items():
-        several = lists and name != "microbatches"
+        several = lists and name in ("tp", "pp", "dp", "ep")
         g.add_argument(
-            f"--{name}",
+            _spelled(name),
+            dest=name,
             metavar="LIST" if several else "N",
             help=f"{text}; 1,2,4,8" if several else text,
         )
+    g.add_argument(
+        "--dispatch",
+        metavar="FORMAT",
+        help="with --ep over --dp: format in which tokens go to experts (default: what their "
+        "products take in)",
+    )
+    g.add_argument(
+        "--combine", metavar="FORMAT", help="the same of results on their way back (default: bf16)"
+    )
     g.add_argument(
         "--link",
         metavar="LINK",
@@ -212,6 +223,10 @@ def add_parallel(p: argparse.ArgumentParser, *, lists: bool = False) -> None:
         metavar="TIME",
         help="of a message between them: 5us, 0.5ms (default: the link's)",
     )
+
+
+def _spelled(name: str) -> str:
+    return "--redundant-experts" if name == "redundant" else f"--{name}"
 
 
 def add_output(p: argparse.ArgumentParser) -> None:
@@ -307,7 +322,7 @@ def parallel(args: argparse.Namespace) -> dict[str, Any]:
     if not hasattr(args, "link_latency"):
         return {}
     given = {n: getattr(args, n) for n in LAYOUT if getattr(args, n) is not None}
-    return _layout(given, **_links(args))
+    return _layout(given, _exchanged(args), **_links(args))
 
 
 def layouts(args: argparse.Namespace) -> list[Callable[[], dict[str, Any]]]:
@@ -317,11 +332,16 @@ def layouts(args: argparse.Namespace) -> list[Callable[[], dict[str, Any]]]:
     links = _links(args)
     choices = product(*(text.split(",") for text in given.values()))
     found = [dict(zip(given, choice, strict=True)) for choice in choices]
-    return [partial(_layout, one, **links) for one in found]
+    return [partial(_layout, one, _exchanged(args), **links) for one in found]
 
 
-def _layout(given: dict[str, str], **links: Any) -> dict[str, Any]:
-    layout = Parallel(**{n: parse_count(text, f"--{n}") for n, text in given.items()})
+def _exchanged(args: argparse.Namespace) -> dict[str, str | None]:
+    return {"dispatch": args.dispatch, "combine": args.combine}
+
+
+def _layout(given: dict[str, str], formats: dict[str, Any], **links: Any) -> dict[str, Any]:
+    counts: dict[str, Any] = {n: parse_count(text, _spelled(n)) for n, text in given.items()}
+    layout = Parallel(**counts, **formats)
     return {"parallel": None if layout.single else layout, **links}
 
 

@@ -5,6 +5,7 @@ joins more, and so on. With domains of 1 = d₀ < d₁ < … = n devices (each t
 that the link's domain holds), link l carries of the bytes that a device sends
 
     sums and gathers   (1/dₗ₋₁ - 1/dₗ) / (1 - 1/n)     in steps within domains, then between them
+    to experts         (rows(dₗ₋₁) - rows(dₗ)) / rows(1)    a row crosses into a domain once
     all-to-all         (dₗ - dₗ₋₁) / (n - 1)           as many of the peers are that far away
     send               all of them over the last, where a stage's neighbour is furthest away
 
@@ -15,9 +16,14 @@ A message waits for the latency of the slowest link that the group needs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..errors import InputError
 from ..record import record
 from .machine import Figure, Link, Machine
+
+if TYPE_CHECKING:
+    from ..parallel.reach import Reach
 
 
 def _least(seconds: float, note: str, source: str, url: str, date: str) -> Figure:
@@ -124,8 +130,8 @@ class Wiring:
     link: str | float | None = None
     latency: float | None = None
 
-    def wire(self, collective: str, group: int) -> Wire:
-        """What ``collective`` over ``group`` devices uses.
+    def wire(self, collective: str, group: int, reach: Reach | None = None) -> Wire:
+        """What ``collective`` over ``group`` devices uses; ``reach``: of rows to experts.
 
         Raises:
             InputError: no known link joins so many devices.
@@ -133,7 +139,7 @@ class Wiring:
         strands = []
         before = 1
         for link, domain in self._levels(group):
-            carries = _carried(collective, before, domain, group)
+            carries = _carried(collective, before, domain, group, reach)
             if carries:
                 bandwidth = _bandwidth(link, domain, collective)
                 strands.append(Strand(link, domain, carries, bandwidth))
@@ -204,7 +210,9 @@ def floor(link: Link) -> Figure | None:
     return next((figure for word, figure in FLOORS if word in name), None)
 
 
-def _carried(collective: str, inner: int, outer: int, group: int) -> float:
+def _carried(collective: str, inner: int, outer: int, group: int, reach: Reach | None) -> float:
+    if reach is not None:
+        return (reach.rows(inner) - reach.rows(outer)) / reach.rows(1)
     if collective == "send":
         return 1.0 if outer == group else 0.0
     if collective == "all_to_all":

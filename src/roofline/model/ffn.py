@@ -82,7 +82,10 @@ class Experts:
         router_bias: parameters of the router beside its matrix (bias or correction).
         latent: width of the tokens as experts see them, projected there and back (Nemotron 3).
         routers: the router's matrices where they are more than ``hidden → experts``.
+        groups, chosen_groups: groups of experts, and how many of them a token may choose from
+            (group-limited routing); 1 and 1 for none.
         spread: devices that each hold their own share of the experts; all of them share E.
+        redundant: copies of experts beside the E, held by these devices too.
     """
 
     hidden: int
@@ -101,12 +104,15 @@ class Experts:
     latent: int | None = None
     latent_names: tuple[str, str] = ("mlp.fc1_latent_proj", "mlp.fc2_latent_proj")
     routers: tuple[Linear, ...] = ()
+    groups: int = 1
+    chosen_groups: int = 1
     spread: int = 1
+    redundant: int = 0
 
     def expert(self) -> tuple[Linear, ...]:
         """The matrices of the experts, all copies that are held here."""
         inner = self.latent or self.hidden
-        n, b = self.experts // self.spread, self.bias
+        n, b = (self.experts + self.redundant) // self.spread, self.bias
         gate, up, down = self.names
         first = (gate, up) if self.gated else (up,)
         return (
@@ -150,7 +156,9 @@ class Experts:
         """Parameters of the experts that one token does not use."""
         return (self.experts - self.active) * sum(m.parameters // m.copies for m in self.expert())
 
-    def split(self, tp: int, ep: int = 1, devices: int | None = None) -> Experts:
+    def split(
+        self, tp: int, ep: int = 1, devices: int | None = None, redundant: int = 0
+    ) -> Experts:
         """What one device holds and runs.
 
         Args:
@@ -158,14 +166,16 @@ class Experts:
             ep: shares that the routed experts are divided into.
             devices: devices that these shares are on, by default ``tp``; where they are more
                 than ``ep``, each expert's middle is divided, too.
+            redundant: copies of experts beside them, each in a place of its own.
 
         Raises:
             InputError: experts or widths do not divide.
         """
-        divide(self.experts, ep, "experts")
+        divide(self.experts + redundant, ep, "experts" if not redundant else "experts and copies")
         return replace(
             self,
             spread=ep,
+            redundant=redundant,
             width=divide(self.width, (devices or tp) // ep, "columns of an expert"),
             shared=self.shared.split(tp) if self.shared else None,
         )
@@ -182,6 +192,15 @@ class Experts:
         if gate := self._shared_gate():
             yield from linear("experts.shared_gate", gate, pricing)
 
+    def _places(self) -> tuple[tuple[int, float], ...]:
+        # Places that hold experts, as if every expert had as many copies, and the share of the
+        # experts that have: of E with r copies beside them, E-r have one place and r have two.
+        more, rest = divmod(self.redundant, self.experts)
+        first, second = (1 + more) * self.experts, (2 + more) * self.experts
+        if not rest:
+            return ((first, 1.0),)
+        return ((first, 1 - rest / self.experts), (second, rest / self.experts))
+
     def routed(self, pricing: Pricing) -> Operator:
         """The routed experts: k of E a token computed, the touched ones read."""
         matrices = self.expert()
@@ -195,6 +214,9 @@ class Experts:
             count=1,
             compute=pricing.compute(matrices[-1].path),
             flops=((TOKENS, whole(2 * active * size)),),
-            weights=((touched(self.experts, self.active), whole(stored / self.spread)),),
+            weights=tuple(
+                (touched(places, self.active), whole(share * stored / self.spread))
+                for places, share in self._places()
+            ),
             activations=((TOKENS, whole(moved * pricing.activation.size)),),
         )

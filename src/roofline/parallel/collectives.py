@@ -11,23 +11,21 @@ Bytes that one device sends, for a result of S bytes over n devices, no adding i
 
 Experts: with tokens in dp replicas (each on tp devices) and the experts in ep shares over the
 n = tp·dp devices of a stage, a token must reach every device of the shares that hold its k
-experts. Chosen evenly, a share of m = E/ep experts is hit with probability
-
-    P = 1 - C(E-m, k) / C(E, k)
-
-and, the sends being divided over all n devices, each sends per token of the step
+experts, with probability P for each (:mod:`roofline.parallel.reach`). The sends being divided
+over all n devices, each sends per token of the step
 
     dispatch    (1 - 1/dp) · P        to devices that do not have the token already
     combine     (1 - 1/n) · P         partial sums, to the device that owns the token
 
-rows of hidden width. With dp = 1 every device has every token, there is no dispatch, and the
-partial sums are added up by the one all-reduce that tensor parallelism needs anyway.
+rows of hidden width, dispatch in the format that the experts' products take in (fp8 with a
+scale of fp32 for each 128), combine in that of the activations. With dp = 1 every device has
+every token, there is no dispatch, and the partial sums are added up by the one all-reduce that
+tensor parallelism needs anyway.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import comb
 
 from ..model.ffn import Experts
 from ..model.model import Model
@@ -36,16 +34,16 @@ from ..record import replace
 from ..step import ONE, ROWS, TOKENS, Quantity
 from ..work import Operator
 from .layout import Parallel
+from .reach import Reach
 from .shard import divided
 
-
-def hit(experts: int, share: int, active: int) -> float:
-    """Probability that one of ``share`` experts is among a token's ``active`` of ``experts``."""
-    return 1 - comb(experts - share, active) / comb(experts, active)
+TAKEN_IN = {"fp8": 1 + 4 / 128, "int8": 1.0, "fp4": 0.5 + 1 / 16}
+"""Bytes of an element that products in a narrow precision take in, scales of blocks included
+(DeepSeek's fp8: a scale of fp32 for 128; NVFP4: one of fp8 for 16)."""
 
 
 def talk(
-    model: Model, here: range, layout: Parallel, element: float
+    model: Model, here: range, layout: Parallel, element: float, taken_in: str = ""
 ) -> Iterator[tuple[Operator, bool]]:
     """What a device sends in one pass of its stage: operators, and whether the tokens of each
     are those of all replicas together.
@@ -54,7 +52,10 @@ def talk(
         model: the model before it was divided.
         here: the layers of the stage.
         element: bytes of an activation.
+        taken_in: the precision of the routed experts' products.
     """
+    there = layout.dispatch_size or min(element, TAKEN_IN.get(taken_in, element))
+    elements = there, layout.combine_size or element
     tp, ring = layout.tp, (layout.tp - 1) / layout.tp
     row = model.hidden * element
     if tp > 1 and here.start == 0:
@@ -63,7 +64,7 @@ def talk(
     for layer in model.layers:
         count = layer.runs * sum(i in here for i in layer.indices)
         for part in layer.parts:
-            for exchange in _after(part, layout, row, element) if count else ():
+            for exchange in _after(part, layout, row, elements) if count else ():
                 counts[exchange] = counts.get(exchange, 0) + count
     for (op, together), count in counts.items():
         yield replace(op, count=count), together
@@ -78,7 +79,7 @@ def talk(
 
 
 def _after(
-    part: Part, layout: Parallel, row: float, element: float
+    part: Part, layout: Parallel, row: float, elements: tuple[float, float]
 ) -> Iterator[tuple[Operator, bool]]:
     tp, dp, n = layout.tp, layout.dp, layout.width
     ring = (tp - 1) / tp
@@ -90,11 +91,16 @@ def _after(
         if tp > 1:
             yield _one("all_reduce", "hidden", tp, 2 * ring * row), False
         return
-    p = hit(part.experts, part.experts // layout.ep, part.active)
-    there, back = ("all_gather", "reduce_scatter") if p == 1 else ("all_to_all", "all_to_all")
-    seen = part.token_width * element
-    yield _one(there, "dispatch", n, (1 - 1 / dp) * p * seen), True
-    yield _one(back, "combine", n, (1 - 1 / n) * p * seen), True
+    out = Reach(part.experts, part.active, layout.ep, n, tp, part.groups, part.chosen_groups)
+    home = replace(out, owners=1)
+    everyone = out.hit(1) == 1
+    for what, reach, element, whole_name in (
+        ("dispatch", out, elements[0], "all_gather"),
+        ("combine", home, elements[1], "reduce_scatter"),
+    ):
+        collective = whole_name if everyone else "all_to_all"
+        each = reach.rows(1) / n * part.token_width * element
+        yield replace(_one(collective, what, n, each), reach=reach), True
     if tp > 1:
         if part.shared:
             yield _one("reduce_scatter", "shared", tp, ring * row), False

@@ -13,6 +13,7 @@ devices = tp · dp · pp, and ep divides tp · dp
 from __future__ import annotations
 
 from ..errors import InputError
+from ..model.formats import parse
 from ..record import record
 
 MOST = 1 << 20
@@ -29,6 +30,11 @@ class Parallel:
 
     Attributes:
         tp, pp, ep, dp: tensor, pipeline, expert and attention data parallelism, 1 for none.
+        redundant: copies of routed experts beside the E of a layer, so that E + copies divide
+            by ep and busy experts have more than one place (DeepSeek's EP 72 and EP 144 of 256
+            have 32).
+        dispatch, combine: formats in which tokens go to experts and results come back;
+            ``None``: what the experts' products take in, and the activations' own.
         microbatches: parts that a step's sequences go through the pipeline in, each at most
             once in every stage at a time; ``None``: as many as there are stages.
     """
@@ -38,6 +44,9 @@ class Parallel:
     ep: int = 1
     dp: int = 1
     microbatches: int | None = None
+    redundant: int = 0
+    dispatch: str | None = None
+    combine: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("tp", "pp", "ep", "dp", "microbatches"):
@@ -46,6 +55,16 @@ class Parallel:
                 continue
             if type(value) is not int or not 1 <= value <= MOST:
                 raise InputError(f"{name} must be a whole number from 1, not {value!r}")
+        if type(self.redundant) is not int or not 0 <= self.redundant <= MOST:
+            raise InputError(f"redundant experts must be a whole number, not {self.redundant!r}")
+        if self.redundant and self.ep == 1:
+            raise InputError("redundant experts are placed by expert parallelism: they need ep")
+        for what, size in (("dispatch", self.dispatch_size), ("combine", self.combine_size)):
+            if size and self.dp == 1:
+                raise InputError(
+                    f"{what} is between replicas: it needs dp of 2 or more (with dp 1 every "
+                    "device has every token)"
+                )
         if self.microbatches is not None and self.pp == 1:
             raise InputError("microbatches go through a pipeline: they need pp of 2 or more")
         if self.devices > MOST:
@@ -57,6 +76,16 @@ class Parallel:
                 f"{self.ep} does not divide them: ep may be {fit}, or tp × dp a multiple of "
                 f"{self.ep}"
             )
+
+    @property
+    def dispatch_size(self) -> float | None:
+        """Bytes of an element on its way to an expert, where it was said."""
+        return _size(self.dispatch)
+
+    @property
+    def combine_size(self) -> float | None:
+        """Bytes of an element on its way back, where it was said."""
+        return _size(self.combine)
 
     @property
     def width(self) -> int:
@@ -94,6 +123,10 @@ class Parallel:
         """For people: ``tp 8 pp 2``."""
         parts = [f"{f} {getattr(self, f)}" for f in ("tp", "dp", "ep", "pp")]
         return " ".join(p for p in parts if not p.endswith(" 1")) or "tp 1"
+
+
+def _size(name: str | None) -> float | None:
+    return None if name is None else parse(name).size
 
 
 def divisors(n: int) -> list[int]:

@@ -115,12 +115,12 @@ def _divided(model: Model, layout: Parallel) -> tuple[Layer, ...]:
 
 def divided(part: Part, layout: Parallel) -> Part:
     """What one device runs of a part."""
-    return _cut(part, layout.tp, layout.ep, layout.width)
+    return _cut(part, layout.tp, layout.ep, layout.width, layout.redundant)
 
 
-def _cut(part: Part, tp: int, ep: int, width: int) -> Part:
+def _cut(part: Part, tp: int, ep: int, width: int, redundant: int) -> Part:
     if isinstance(part, Experts):
-        return part.split(tp, ep, width)
+        return part.split(tp, ep, width, redundant)
     if tp == 1:
         return part
     split: Any = getattr(part, "split", None)
@@ -147,17 +147,36 @@ def _would(model: Model, layout: Parallel) -> str:
             return False
         try:
             for part in parts:
-                _cut(part, tp, ep, width)
+                _cut(part, tp, ep, width, layout.redundant)
         except InputError:
             return False
         return True
 
+    copies = _copies(model, layout)
+    more = f"; or --redundant-experts {copies}, copies that make them divide" if copies else ""
     shares = [n for n in divisors(layout.width) if works(layout.tp, n)]
     if shares:  # as many devices, the experts divided otherwise
-        return f"--ep may be {_listed(shares)}"
+        return f"--ep may be {_listed(shares)}{more}"
     most = max(LARGEST_TRIED, 2 * layout.width)
     groups = [n for n in range(1, most + 1) if works(n, _common(layout, n))]
-    return f"--tp may be {_listed(groups)}" if groups else "it cannot be divided over them"
+    if groups:
+        return f"--tp may be {_listed(groups)}{more}"
+    return more.removeprefix("; or ") or "it cannot be divided over them"
+
+
+def _copies(model: Model, layout: Parallel) -> int:
+    # Copies with which every layer's experts divide, where a few do and that is all that is wrong.
+    counts = {p.experts for layer in model.layers for p in layer.parts if isinstance(p, Experts)}
+    wanted = {-n % layout.ep for n in counts}
+    copies = wanted.pop() if len(wanted) == 1 else 0
+    if layout.redundant or layout.ep == 1 or not 0 < copies < min(counts):
+        return 0
+    try:
+        for part in {part for layer in model.layers for part in layer.parts}:
+            _cut(part, layout.tp, layout.ep, layout.width, copies)
+    except (InputError, UnsupportedError):
+        return 0
+    return copies
 
 
 def _common(layout: Parallel, tp: int) -> int:

@@ -60,7 +60,9 @@ def split(
         work = stage.work(weights, kv, compute)
         # operators, and whether the tokens of each are those of all replicas together
         kept = [(op, op.kind == "experts") for op in work.operators if _runs(op, here, model)]
-        kept += talk(model, here, layout, activation.size)
+        narrow = {op.compute for op in work.operators if op.kind == "experts"}
+        taken_in = narrow.pop() if len(narrow) == 1 else ""
+        kept += talk(model, here, layout, activation.size, taken_in)
         path += [_mapped(op, layout, every, _in_pass) for op, every in kept]
         largest = max(largest, work.resident)
         if layout.pp > 1:

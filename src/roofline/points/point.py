@@ -276,7 +276,9 @@ def _layout(value: Any, where: str) -> Parallel | None:
     if value is None:
         return None
     said = _object(value, where)
-    sizes = {name: _whole(said.get(name), f"{where}.{name}", least=1) for name in LAYOUT}
+    sizes: dict[str, Any] = {
+        name: _whole(said.get(name), f"{where}.{name}", least=1) for name in LAYOUT
+    }
     try:
         return Parallel(**{name: size for name, size in sizes.items() if size is not None})
     except InputError as error:

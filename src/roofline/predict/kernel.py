@@ -125,7 +125,7 @@ class Plan:
         for op in work.operators:
             if op.kind == "communication":
                 assert wiring is not None
-                wire = wiring.wire(op.collective, op.group)
+                wire = wiring.wire(op.collective, op.group, op.reach)
                 row = (op.count, numbered(op.messages), numbered(op.sent), op.group)
                 self._talk.append((*row, wire.second_per_byte, wire.second_per_message))
                 continue

@@ -68,7 +68,9 @@ def readings(record: Record) -> Iterator[Reading]:
 
 def _layout(world: Record) -> Parallel | None:
     """How the model lay over the devices, where the report says all of it."""
-    sizes = {name: fields.count(world, f"{name}_size") or 1 for name in ("tp", "pp", "ep")}
+    sizes: dict[str, Any] = {
+        name: fields.count(world, f"{name}_size") or 1 for name in ("tp", "pp", "ep")
+    }
     try:
         found = Parallel(**sizes)
     except InputError:  # an ep of its own kind (of tp and more): only their number is known

@@ -81,12 +81,23 @@ def experts(c: Config, f: Family) -> Experts:
     if together:
         shared = Mlp(hidden, together, m.gated, switch(c, m.bias), m.shared_path,
                      m.shared_names, "experts.shared")  # fmt: skip
+    groups, chosen = limited(c, count)
     return Experts(
         hidden, count, active(c, count, *m.active), width, m.gated, switch(c, m.bias),
         names=m.names, shared=shared, shared_gate=m.shared_gate and together > 0,
         router_bias=m.router_bias * count + m.router_extra * hidden, router=m.router,
-        prefix=m.prefix,
+        prefix=m.prefix, groups=groups, chosen_groups=chosen,
     )  # fmt: skip
+
+
+def limited(c: Config, experts: int) -> tuple[int, int]:
+    """Groups of experts and how many of them a token chooses from; (1, 1) where it is free."""
+    groups = c.integer("n_group", default=1, least=0)
+    chosen = c.integer("topk_group", default=1, least=0)
+    free = c.get("topk_method") == "greedy"
+    if free or groups <= 1 or not 0 < chosen < groups or experts % groups:
+        return 1, 1
+    return groups, chosen
 
 
 def leading(*names: str, default: Any = 0) -> Pattern:

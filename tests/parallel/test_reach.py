@@ -1,0 +1,119 @@
+"""How far rows travel to experts: by hand, by enumeration, against published deployments."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+
+from roofline import Case, InputError, Parallel, Step, load_machine, load_model
+from roofline.cli import main
+from roofline.parallel.reach import Reach
+from roofline.work import Work
+
+
+def deepseek(machine="h100-sxm", **layout):
+    return Case(load_model("deepseek-v3"), load_machine(machine), parallel=Parallel(**layout))
+
+
+@pytest.mark.parametrize("reach", [Reach(8, 2, 8, 8), Reach(8, 3, 4, 8), Reach(12, 4, 6, 6)])
+def test_even_choices_by_enumeration(reach):
+    each = reach.devices // reach.shares
+    held = reach.experts // reach.shares
+    chosen = list(combinations(range(reach.experts), reach.active))
+    for domain in (d for d in range(1, reach.devices + 1) if reach.devices % d == 0):
+        first = set(range(max(1, domain // each) * held))  # experts of the first domain
+        hit = sum(bool(first & set(one)) for one in chosen) / len(chosen)
+        assert reach.hit(domain) == pytest.approx(hit)
+
+
+def test_nodes_of_chosen_groups_by_enumeration():
+    # DeepSeek-V3 on 4 nodes of 8: each node holds 2 of 8 groups, a token chooses from 4.
+    reach = Reach(256, 8, 32, 32, groups=8, chosen=4)
+    groups = list(combinations(range(8), 4))
+    hit = sum(bool({0, 1} & set(one)) for one in groups) / len(groups)
+    assert reach.hit(8) == pytest.approx(hit) == pytest.approx(1 - 15 / 70)
+    assert reach.rows(8) == pytest.approx(3 * hit)  # 2.36 remote nodes, not 5.4 remote GPUs
+    assert reach.rows(8) == pytest.approx(2.357, abs=1e-3)
+    # A device of 8 experts: 2 of a chosen group's 32 each time.
+    assert reach.hit(1) == pytest.approx(0.5 * (1 - (24 * 23) / (32 * 31)))
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [Reach(256, 8, 32, 32, groups=8, chosen=4), Reach(384, 8, 16, 64, 4), Reach(8, 2, 8, 8)],
+)
+def test_what_crosses_each_level_adds_up_to_all_rows(reach):
+    domains = [1, 2, 8, reach.devices]
+    crossing = [reach.rows(a) - reach.rows(b) for a, b in pairwise(domains)]
+    assert all(rows >= -1e-12 for rows in crossing)
+    assert sum(crossing) == pytest.approx(reach.rows(1))
+    assert reach.rows(reach.devices) == 0
+
+
+def test_the_exchange_of_a_prefill_by_hand():
+    # 128 prompts of 4096 over 32 H100, 16,384 tokens a GPU, 58 layers: 2.357 rows between nodes,
+    # out in fp8 with a scale of fp32 for 128, back in bf16, at 50 GB/s a GPU: 0.97 s.
+    b = deepseek(dp=32, ep=32).bound(Step.prefill(128, 4096))
+    hand = 16384 * 2.35714 * 7168 * (1 + 4 / 128 + 2) * 58 / 50e9
+    assert hand == pytest.approx(0.974, abs=1e-3)
+    assert b.communication_s == pytest.approx(hand, rel=1e-3)
+    both = deepseek(dp=32, ep=32, dispatch="bf16").bound(Step.prefill(128, 4096))
+    assert both.communication_s / b.communication_s == pytest.approx(4 / (3 + 1 / 32), rel=1e-3)
+    back = deepseek(dp=32, ep=32, combine="fp8").bound(Step.prefill(128, 4096))
+    assert back.communication_s < b.communication_s
+
+
+# Input or output tokens a second that were published, with the set-up:
+# SGLang, "Deploying DeepSeek with PD disaggregation and large-scale expert parallelism on 96
+# H100 GPUs" (lmsys.org, 2025-05-05): prefill EP 32 on 4 nodes 50,302 a node at prompts of 4096;
+# decode EP 72 on 9 nodes 22,282 a node at 2,000 in. DeepSeek: profile-data (GitHub), prefill
+# EP 32, 4k prompts, 16k tokens a GPU on H800: 251,000 in all; open-infra-index, day 6: decode EP
+# 144 on 18 nodes of H800, 14,800 a node at 4,989 tokens of context on average.
+PUBLISHED = [
+    ("h100-sxm", {"dp": 32, "ep": 32}, Step.prefill(128, 4096), 201_208),
+    ("h800-sxm", {"dp": 32, "ep": 32}, Step.prefill(128, 4096), 251_000),
+    ("h100-sxm", {"dp": 72, "ep": 72, "redundant": 32}, Step.decode(72 * 256, 2000), 9 * 22_282),
+    ("h800-sxm", {"dp": 144, "ep": 144, "redundant": 32}, Step.decode(144 * 64, 4989), 18 * 14_800),
+]
+
+
+@pytest.mark.parametrize(("machine", "layout", "step", "measured"), PUBLISHED)
+def test_no_published_deployment_beats_the_bound(machine, layout, step, measured):
+    bound = deepseek(machine, **layout).bound(step)
+    assert measured < bound.tokens_per_s < 6 * measured
+
+
+def test_copies_of_experts_have_places_of_their_own():
+    case = deepseek(dp=72, ep=72, redundant=32)
+    step = Step.decode(72, 2000)
+    work = next(op for op in case.work.operators if op.kind == "experts")
+    # 224 experts in one place, 32 in two, over 72 devices; each chosen by 8 of 256 x 72 tokens.
+    single, double = 1 - (1 - 8 / 256) ** 72, 1 - (1 - 4 / 256) ** 72
+    places = (224 * single + 64 * double) / 72
+    one = 3 * 7168 * 2048 * (1 + 4 / (128 * 128))
+    assert sum(c * q.value(step.groups) for q, c in work.weights) == pytest.approx(
+        places * one, rel=1e-3
+    )
+    held = deepseek(dp=32, ep=32).work.resident - deepseek(dp=64, ep=64).work.resident
+    assert held == pytest.approx(58 * 4 * one, rel=1e-3)  # 8 a device, and 4
+    more = case.work.resident - deepseek(dp=64, ep=64).work.resident
+    assert more == pytest.approx(0, abs=1e-3 * one)  # 288 / 72 = 256 / 64
+
+
+def test_a_layout_that_needs_copies_says_how_many(capsys):
+    line = "explain deepseek-v3 --on h100-sxm --dp 72 --ep 72 --batch 72"
+    assert main(line.split()) == 2
+    assert "--redundant-experts 32" in capsys.readouterr().err
+    assert main([*line.split(), "--redundant-experts", "32", "--no-chart"]) == 0
+    with pytest.raises(InputError, match="need ep"):
+        Parallel(tp=8, redundant=8)
+    with pytest.raises(InputError, match="dispatch is between replicas"):
+        Parallel(tp=8, ep=8, dispatch="fp8")
+    with pytest.raises(InputError, match="no format"):
+        Parallel(dp=8, ep=8, dispatch="fp9")
+
+
+def test_the_work_table_keeps_the_reach():
+    work = deepseek(dp=32, ep=32).work
+    assert Work.from_json(work.to_json()).operators == work.operators
