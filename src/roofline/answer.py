@@ -133,6 +133,7 @@ def _speed(e: Explanation, words: Words) -> str:
     b = e.bound
     own = ("decode", "prefill", "verify")
     key = f"say.speed.{e.step.phase if e.step.phase in own else 'step'}"
+    key += "s" if key == "say.speed.prefill" and e.step.sequences > 1 else ""
     least = digits(e.step.sequences / b.overlapped_s)
     speed = words(key, speed=digits(b.tokens_per_s), time=seconds(b.overlapped_s), least=least)
     shares = words("list.joint").join(
@@ -144,7 +145,8 @@ def _speed(e: Explanation, words: Words) -> str:
         return f"{speed} · {words('say.shares', shares=shares)}"
     serial = digits(b.tokens / b.serial_s)
     values = {"speed": serial, "time": seconds(b.serial_s), "shares": shares}
-    return f"{speed} · {words('say.shares.serial', **values)}"
+    several = "" if e.case.parallel.single else ".parallel"
+    return f"{speed} · {words(f'say.shares.serial{several}', **values)}"
 
 
 def routing(e: Explanation, fewest: Bound, words: Words) -> str:

@@ -102,7 +102,7 @@ def test_pipeline_and_replicas_are_said(capsys):
     text = " ".join(said.split())
     assert "4 microbatches through 4 stages of at most 8 layers" in text
     assert "idle 43 % of a pass" in text  # 3 of 4 + 3
-    assert "the batch does not divide by dp 2: the busiest replica has 5 sequences" in text
+    assert "the batch does not divide by dp 2: the busiest replica has 5 of the sequences" in text
     assert "experts are taken to be chosen evenly" in text
 
 

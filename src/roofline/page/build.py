@@ -36,12 +36,38 @@ def languages() -> tuple[str, ...]:
     return tuple(x for x in core_words.languages() if os.path.isfile(f"{FOLDER}/{x}.json"))
 
 
+_UNSAID = (  # by the page: other layouts than tensor parallelism, other verbs, small charts
+    *("say.parallel.each.stage", "say.parallel.shown.", "say.parallel.pipeline", "chart.you.unfit"),
+    *("say.parallel.uneven", "say.parallel.experts", "say.parallel.given", "say.held.tensor"),
+    *("say.held.none", "say.intensity.communication.way", "say.achieved", "say.doubts"),
+    *("chart.here", "why.given", "why.collective.all_to_all", "why.collective.send"),
+    *("title.devices", "table.released", "table.active", "table.source", "table.architecture"),
+    *(
+        "table.power",
+        "table.vendor",
+        "table.peak",
+        "table.parameters",
+        "table.size",
+        "label.routing",
+    ),
+    *(
+        "label.fitted",
+        "label.batch",
+        "label.levers",
+        "label.fits",
+        "label.achieved",
+        "label.parallel",
+    ),
+)
+
+
 def page_words(language: str) -> dict[str, str]:
     """The page's words, and those of the answers that it says too."""
     folder = os.path.dirname(core_words.__file__)
     with open(os.path.join(folder, f"{language}.json"), encoding="utf-8") as file:
         core: dict[str, str] = json.load(file)
     shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED or k.startswith(_SPOKEN)}
+    shared = {k: v for k, v in shared.items() if not k.startswith(_UNSAID)}
     return {**shared, **json.loads(read(f"{language}.json"))}
 
 

@@ -45,7 +45,9 @@ def lines(e: Explanation, words: Words) -> list[str]:
         found.append(words("say.parallel.copies", tp=layout.tp, copies=digits(copies)))
     if layout.dp > 1 and e.step.batch % layout.dp:
         busiest = -(-e.step.batch // layout.dp)
-        found.append(words("say.parallel.uneven", dp=layout.dp, busiest=busiest))
+        together = any(op.kind == "experts" for op in e.operators)
+        key = "say.parallel.uneven" + ("" if together else ".apart")
+        found.append(words(key, dp=layout.dp, busiest=busiest))
     if layout.ep > 1:
         found.append(words("say.parallel.experts", ep=layout.ep))
     if layout.pp > 1:

@@ -77,7 +77,8 @@ const digits10k = (n) => (n >= 10_000 ? digits(n) : n);
 
 export function saySpeed(b, phase, t) {
   const own = ["decode", "prefill", "verify"].includes(phase);
-  return t(`say.speed.${own ? phase : "step"}`, {
+  const prompts = phase === "prefill" && b.sequences > 1 ? "s" : "";
+  return t(`say.speed.${own ? phase : "step"}${prompts}`, {
     speed: digits(b.tokens_per_s),
     time: seconds(b.overlapped_s),
     least: digits(b.sequences / b.overlapped_s),
@@ -119,7 +120,7 @@ export function sayTimes(b, t) {
   const shares = sayShares(b, t);
   if (b.serial_s <= 1.02 * b.overlapped_s) return t("say.shares", { shares });
   const [speed, time] = [digits(b.tokens / b.serial_s), seconds(b.serial_s)];
-  return t("say.shares.serial", { speed, time, shares });
+  return t(`say.shares.serial${b.shares.communication === undefined ? "" : ".parallel"}`, { speed, time, shares });
 }
 
 // What a growing batch does.
