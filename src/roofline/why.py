@@ -17,7 +17,8 @@ def rows(e: Explanation, words: Words) -> list[str]:
     none = words("why.crossing.none")
     several = "" if case.parallel.single else ".parallel"
     limit = digits(c.limit) if c.limit is not None else "∞"
-    found = [
+    found = [words("why.device")] if several and case.parallel.pp == 1 else []
+    found += [
         words(
             "why.ridge",
             peak=si(peak, "FLOP/s"),
@@ -53,7 +54,7 @@ def rows(e: Explanation, words: Words) -> list[str]:
     if c.linear_crossing is not None:
         found.append(words("why.linear", tokens=digits(c.linear_crossing)))
     kv = si(f.kv_bytes_per_sequence, "B", 5)
-    found.append(words("why.kv", kv=kv))
+    found.append(words("why.kv" + several, kv=kv))
     if f.max_batch is not None:
         found.append(
             words(

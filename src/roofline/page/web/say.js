@@ -291,7 +291,7 @@ export function sayWhy({ c, b, climbed, f, operators }, t, sources = {}) {
         crossing: climbed.crossing ?? t("why.crossing.none"),
       }),
     ],
-    fit: [t("why.kv", { kv })],
+    fit: [t(`why.kv${several}`, { kv })],
   };
   if (climbed.linear_crossing !== null) {
     why.climb.push(t("why.linear", { tokens: digits(climbed.linear_crossing) }));
