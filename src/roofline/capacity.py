@@ -40,8 +40,9 @@ def lacks(case: Case, step: Step, fit: Fit, words: Words) -> str:
         key = "weights"
     else:
         key = "sequence" if len(step.groups) == 1 else "others"
-    several = "" if case.parallel.single else ".parallel"
-    return words(f"say.capacity.{key}{several}", devices=case.parallel.devices, **values)
+    devices = case.parallel.devices
+    where = words("say.capacity.on", devices=devices) if devices > 1 else ""
+    return where + words(f"say.capacity.{key}", **values)
 
 
 def held(case: Case, step: Step, words: Words) -> str:

@@ -87,7 +87,11 @@ def test_where_no_link_joins_so_many_the_answer_says_so():
         ({}, Step.decode(2000, 8192), "batch 2000 does not fit: 56 at most"),
         ({}, Step.decode(1, 1 << 20), "and one sequence needs"),
         ({"weights": "fp32", "usable": 0.3}, Step.decode(), "the weights alone"),
-        ({"parallel": Parallel(tp=2)}, Step.decode(2000, 8192), "the fullest of the 2 devices"),
+        (
+            {"parallel": Parallel(tp=2)},
+            Step.decode(2000, 8192),
+            "on the fullest of the 2 devices: batch 2000",
+        ),
     ],
 )
 def test_what_there_is_no_room_for_is_named(options, step, said):

@@ -187,7 +187,7 @@ def test_marks_by_keyboard_say_what_hover_says(visit):
         for _ in range(30):
             said.add(page.inner_text(".tip").split("\n")[0].split(" · ")[0])
             page.keyboard.press("ArrowRight")
-        assert {"batch 8", "batch 64", "batch 256", "ridge 295", "prefill of 2,048",
+        assert {"batch 8", "batch 64", "batch 256: does not fit", "ridge 295", "prefill of 2,048",
                 "memory full at batch 226", "limit 59.9: no batch passes it"} <= said  # fmt: skip
         label = page.get_attribute(".cursor", "aria-label")
         assert label.startswith(page.inner_text(".tip").split("\n")[0])

@@ -36,29 +36,22 @@ def languages() -> tuple[str, ...]:
     return tuple(x for x in core_words.languages() if os.path.isfile(f"{FOLDER}/{x}.json"))
 
 
-_UNSAID = (  # by the page: other layouts than tensor parallelism, other verbs, small charts
-    *("say.parallel.each.stage", "say.parallel.shown.", "say.parallel.pipeline", "chart.you.unfit"),
-    *("say.parallel.uneven", "say.parallel.experts", "say.parallel.given", "say.held.tensor"),
-    *("say.held.none", "say.intensity.communication.way", "say.achieved", "say.doubts"),
-    *("chart.here", "why.given", "why.collective.all_to_all", "why.collective.send"),
-    *("title.devices", "table.released", "table.active", "table.source", "table.architecture"),
-    *(
-        "table.power",
-        "table.vendor",
-        "table.peak",
-        "table.parameters",
-        "table.size",
-        "label.routing",
-    ),
-    *(
-        "label.fitted",
-        "label.batch",
-        "label.levers",
-        "label.fits",
-        "label.achieved",
-        "label.parallel",
-    ),
-)
+_UNSAID = (
+    *("say.parallel.each.stage", "say.parallel.shown", "say.parallel.pipeline"),
+    "say.parallel.uneven",
+    *("say.parallel.experts", "say.parallel.given", "say.held.tensor", "say.held.none"),
+    *("say.intensity.communication.way", "say.achieved", "say.doubts", "chart.you.unfit"),
+    *("chart.here", "chart.title", "chart.x", "chart.decode", "title.devices", "why.given"),
+    *("why.title", "why.device", "why.collective.all_to_all", "why.collective.send"),
+    *("table.released", "table.active", "table.source", "table.architecture", "table.power"),
+    *("table.vendor", "table.peak", "table.parameters", "table.size", "table.model", "table.kind"),
+    *("table.machine", "table.bandwidth", "table.memory", "table.weights", "table.kv"),
+    "table.cache",
+    *("label.routing", "label.fitted", "label.batch", "label.levers", "label.fits", "label.best"),
+    *("label.achieved", "label.parallel", "label.notes", "label.overhead", "label.kernel"),
+    *("predict.speed.set", "predict.time.open", "predict.roof.decode", "predict.roof.load"),
+)  # fmt: skip
+"""Of those what the page does not say: other layouts, other verbs, small charts."""
 
 
 def page_words(language: str) -> dict[str, str]:

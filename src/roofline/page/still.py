@@ -130,12 +130,13 @@ def table(e: Explanation, words: Words) -> str:
     for tick in drawn.ticks:
         batch = int(tick.label)
         b = e.case.bound(decode.with_batch(batch))
+        mark = "({})" if e.fit.holds(batch) is False else "{}"  # what it would be if it fitted
         cells = (
             count(batch),
             digits(b.intensity),
             si(b.flops / b.overlapped_s, "FLOP/s"),
-            seconds(b.overlapped_s),
-            digits(b.tokens_per_s),
+            mark.format(seconds(b.overlapped_s)),
+            mark.format(digits(b.tokens_per_s)),
             words(f"label.{b.binds}"),
         )
         first, *rest = (html.escape(c) for c in cells)

@@ -40,7 +40,9 @@ export function sayMark(kind, s, p, state, t) {
   if (kind === "full") {
     return titled(t("chart.full", { batch: count(p.batch) }), ...stepLines(p, "", t));
   }
-  const title = t(kind === "here" ? "chart.you" : "plot.batch", { batch: count(p.batch) });
+  const over = s.room.most !== null && p.batch > s.room.most;
+  const said = over ? "plot.here.over" : kind === "here" ? "chart.you" : "plot.batch";
+  const title = t(said, { batch: count(p.batch) });
   return titled(title, ...stepLines(p, state.phase, t));
 }
 

@@ -47,8 +47,8 @@ export function sayLacks(c, groups, f, t) {
   const room = f.memory * f.usable;
   const one = groups.length === 1 ? "sequence" : "others";
   const key = f.most ? "batch" : f.weights >= room ? "weights" : one;
-  return t(`say.capacity.${key}${c.wire ? ".parallel" : ""}`, {
-    devices: c.devices,
+  const where = c.wire ? t("say.capacity.on", { devices: c.devices }) : "";
+  return where + t(`say.capacity.${key}`, {
     weights: si(f.weights, "B"),
     sequence: si(f.kv + f.workspace, "B"),
     left: si(Math.max(0, room - f.weights), "B"),

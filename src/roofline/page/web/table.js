@@ -18,15 +18,19 @@ export function rowsOf(view, t) {
   for (const s of view.list) {
     const machine = machineName(s.c);
     const titled = (text) => (several || s.c.devices > 1 ? `${text} · ${machine}` : text);
+    // What does not fit is what it would be if it did: in brackets, as in the terminal's tables.
+    const over = s.room.most !== null && s.room.most < state.batch;
+    const marked = (text, full) => (full ? `(${text})` : text);
     const add = (title, batch, p) => {
       const b = p.bound;
+      const full = s.room.most !== null && batch > s.room.most;
       rows.push([
         plain(titled(title)),
         batch === null ? none : plain(count(batch), batch),
         plain(digits(p.x), p.x),
         plain(si(p.y, "FLOP/s"), p.y),
-        b ? plain(seconds(b.overlapped_s), b.overlapped_s) : none,
-        b ? plain(digits(b.tokens_per_s), b.tokens_per_s) : none,
+        b ? plain(marked(seconds(b.overlapped_s), full), b.overlapped_s) : none,
+        b ? plain(marked(digits(b.tokens_per_s), full), b.tokens_per_s) : none,
         b ? plain(t(`label.${b.binds}`)) : none,
       ]);
     };
@@ -45,8 +49,8 @@ export function rowsOf(view, t) {
           plain(count(state.batch), state.batch),
           plain(digits(p.x), p.x),
           plain(si(y, "FLOP/s"), y),
-          plain(seconds(seconds_), seconds_),
-          plain(digits(tokens / seconds_), tokens / seconds_),
+          plain(marked(seconds(seconds_), over), seconds_),
+          plain(marked(digits(tokens / seconds_), over), tokens / seconds_),
           none,
         ]);
       }
