@@ -197,6 +197,9 @@ COLUMNS = [
     ("batch,context,decode_latency_s", "4,512,0.02"),
     ("users,kv_len,ms_per_token", "4,512,20"),
     ("batch,context,throughput,gpu_mem_gb,req/s", "4,512,200,70,0.5"),
+    ("batch   context   tok/s", "4       512       200"),
+    ("batch size   seq len   tok/s", "4            512       200.0"),
+    ("bs ctx tok/s", "4 512 200"),
     ("并发,上下文长度,吞吐 (tok/s)", "4,512,200"),
     ('"batch","context","decode tokens per second"', '"4","512","200"'),
 ]
@@ -239,6 +242,14 @@ def test_json_within_a_text_is_found(tmp_path: Path) -> None:
     bench = (Path(SAMPLES) / "llama-bench.json").read_text()
     found = parsed(tmp_path, f"ggml_cuda_init: found 1 CUDA devices:\n{bench}")
     assert [r.seconds for r in found] == [r.seconds for r in load("llama-bench.json")]
+
+
+def test_a_shell_around_json_is_no_harm(tmp_path: Path) -> None:
+    answer = (Path(SAMPLES) / "llama-server.json").read_text()
+    found = parsed(tmp_path, f"{answer}\nreal\t0m2.1s\n$ ")
+    assert [r.seconds for r in found] == [r.seconds for r in load("llama-server.json")]
+    with pytest.raises(InputError, match="after record 1: not JSON"):
+        parsed(tmp_path, f"{answer}\n{answer[:100]}")
 
 
 def test_the_banner_of_tensorrt_llm_is_no_json(tmp_path: Path) -> None:

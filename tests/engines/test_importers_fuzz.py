@@ -25,6 +25,22 @@ BAD: list[Any] = [
 ]
 
 
+def disorder(text: str, other: str, rng: random.Random) -> str:
+    """Lines shuffled, cut off, joined with those of another form, digits replaced."""
+    how = rng.randrange(4)
+    if how == 0:
+        shuffled = text.split("\n")
+        rng.shuffle(shuffled)
+        return "\n".join(shuffled)
+    at = rng.randrange(len(text) + 1)
+    if how == 1:
+        return text[:at]
+    if how == 2:
+        return text[:at] + other[rng.randrange(len(other)) :] + text[at:]
+    digit = rng.choice("0123456789")
+    return text.replace(digit, rng.choice(["", "9" * 20, "-1", "1e999", "nan", "٣", "."]))
+
+
 def attempt(path: str) -> None:
     try:
         for item in importers.read(path):
@@ -81,12 +97,16 @@ def test_mutated_samples(name: str, tmp_path: Path) -> None:
     rng = random.Random(name)
     text = (SAMPLES / name).read_text()
     path = str(tmp_path / "file")
-    for _ in range(60):
+    names = sorted(os.listdir(SAMPLES))
+    for _ in range(25):
         Path(path).write_text(mutate_text(text, rng), errors="surrogatepass")
+        attempt(path)
+        other = (SAMPLES / rng.choice(names)).read_text()
+        Path(path).write_text(disorder(text, other, rng), errors="surrogatepass")
         attempt(path)
     if name.endswith((".json", ".jsonl")):
         objects = list(json_objects(io.StringIO(text)))
-        for _ in range(60):
+        for _ in range(40):
             changed = [mutate_value(o, rng) if rng.random() < 0.7 else o for o in objects]
             Path(path).write_text(json.dumps(changed))
             attempt(path)
@@ -99,3 +119,25 @@ def test_random_bytes() -> None:
         for _ in range(200):
             Path(path).write_bytes(rng.randbytes(rng.randint(0, 3000)))
             attempt(path)
+
+
+LONG = {
+    "digits": "1" * 200_000,
+    "blanks": " " * 200_000 + "x",
+    "pipes": "| a " * 50_000,
+    "braces": "{" * 100_000,
+    "one string": '{"a": "' + "x" * 200_000,
+    "words of a log": "Decode batch #running-req: 1, " * 7_000,
+    "an object that never ends": '{"a": 1,\n' + '"b": [1,\n' * 20_000,
+    "deep blocks": "a:\n" + "\n".join(" " * i + "k:" for i in range(1, 2_000)),
+    "values": "INSERT INTO t (a) VALUES " + "('1')," * 30_000,
+    "a rule": "a|b\n" + "-|" * 100_000,
+    "binary in a log": "Throughput: 1.0 requests/s\0\x01\ufffd" * 2_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_lines_are_no_trouble(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(LONG[name])
+    attempt(str(path))

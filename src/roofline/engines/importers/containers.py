@@ -149,6 +149,20 @@ def is_json(head: str) -> bool:
     return not start[end:].strip(_SPACE)
 
 
+def text_after(head: str) -> bool:
+    """Whether a text that begins as JSON goes on as something else, as what a shell shows does."""
+    at = 0
+    while True:
+        while at < len(head) and head[at] in _SPACE + "[]":
+            at += 1
+        if at >= len(head):
+            return False
+        try:
+            _, at = _DECODER.raw_decode(head, at)
+        except (ValueError, RecursionError):
+            return at > 0 and head[at] not in '{"-0123456789'
+
+
 def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 

@@ -11,14 +11,26 @@ from ...errors import InputError
 from ...points.point import Point, Source
 from ...record import replace
 from . import own
-from .containers import CHUNK, LARGEST_RECORD, Embedded, is_json, json_objects, lines, opened
+from .containers import (
+    CHUNK,
+    LARGEST_RECORD,
+    Embedded,
+    is_json,
+    json_objects,
+    lines,
+    opened,
+    text_after,
+)
 from .fields import Record
 from .reading import Reading
 from .surroundings import Surroundings
-from .tables import Inserts, Table, csv_records, delimiter_of
+from .tables import Inserts, Table, csv_records, delimiter_of, is_rule
 from .yaml_subset import is_yaml, parse
 
 Item = Reading | Point
+
+LONG = 8192
+"""Characters of a line of text that are read."""
 
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -80,7 +92,10 @@ class File:
     def _content(self, stream: IO[str], head: str) -> Iterator[Item]:
         start = _after_comments(head)
         if is_json(start):
-            yield from self._json(stream, head)
+            if len(head) < CHUNK and text_after(start):
+                yield from self._text(lines(stream, head))
+            else:
+                yield from self._json(stream, head)
         elif (mark := self._csv(start)) is not None:
             yield from self._rows(lines(stream, start), mark)
         elif is_yaml(head):
@@ -107,14 +122,19 @@ class File:
         if len(first) > 10_000 or first.lstrip().startswith(("|", ">", "#")):
             return None
         mark = delimiter_of(first)
-        if mark is None or first.count("|") > first.count(mark):
+        if mark is None:
+            cells = first.split()
+            if len(cells) < 2 or any(cell[0] in "[({=0123456789" for cell in cells):
+                return None
+            mark = " "
+        if first.count("|") > (0 if mark == " " else first.count(mark)):
             return None
-        names = [cell.strip().strip('"').strip() for cell in first.split(mark)]
+        names = next(csv_records(iter([first, first]), mark), {})
         row = dict.fromkeys(names, "")
         return mark if any(module.matches(row) for module in self._records) else None
 
     def _rows(self, rows: Iterator[str], mark: str) -> Iterator[Item]:
-        filled = (row for row in rows if row.strip())
+        filled = (row for row in rows if row.strip() and not is_rule(row))
         for row in csv_records(filled, mark):
             if mark != "," and (two := _two_ways(row)):
                 raise InputError(
@@ -155,6 +175,8 @@ class File:
             yield from self._filled(log.end())
 
     def _line(self, line: str, table: Table, inserts: Inserts) -> Iterator[Item]:
+        if len(line) > LONG:  # no form has such lines; patterns would search them for long
+            line = line.strip()[:LONG]
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         self._around.feed(line)

@@ -25,7 +25,7 @@ _FIELDS = {
     "Compilation time": "compilation_s",
 }
 _SETTINGS = {"Batch Size": "batch", "Prompt Length": "prompt", "Generated tokens": "output"}
-_PAIR = re.compile(r"^\s*(?:INFO:\S*)?\s*([A-Z][A-Za-z ]+): (\d+(?:\.\d+)?)")
+_PAIR = re.compile(r"^\s*(?:INFO:\S*\s*)?([A-Z][A-Za-z ]+): (\d+(?:\.\d+)?)")
 _ACCEPTED = re.compile(r"^Mean Accepted: (\d+(?:\.\d+)?)")
 
 

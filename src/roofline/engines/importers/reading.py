@@ -36,6 +36,7 @@ UNKNOWN = "context-unknown"
 roof is a lower bound."""
 
 MOST_PARTS = 512
+MOST_GROUPS = 65_536
 SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "access_token", "hf_token")
 
 
@@ -303,7 +304,9 @@ def chunked(batch: int, prompt: int, depth: int = 0, chunk: int | None = None) -
         together = chunk // prompt
         return [Part((Group(together, prompt, depth),), batch // together)]
     steps = math.ceil(batch * prompt / chunk)
-    if steps > MOST_PARTS:  # too many to list: as many steps, all at the mean depth
+    if (
+        steps > MOST_PARTS or batch + steps > MOST_GROUPS
+    ):  # too many to list: as many steps, all at the mean depth
         width = max(1, round(batch * prompt / steps))
         return [Part((Group(1, width, depth + max(0, prompt - width) // 2),), steps)]
     return _packed(batch, prompt, depth, chunk)

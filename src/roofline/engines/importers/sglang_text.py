@@ -20,11 +20,11 @@ NAME = "sglang log"
 
 _NUMBER = r"(\d{1,12}(?:\.\d{1,12})?)"
 _DECODE = re.compile(
-    rf"Decode batch.*?#running-req: (\d{{1,9}}),.*?#(?:full )?token: (\d{{1,12}})(.*?)"
+    rf"Decode batch[^#]{{0,40}}#running-req: (\d{{1,9}}),.*?#(?:full )?token: (\d{{1,12}})(.*?)"
     rf"gen throughput \(token/s\): {_NUMBER}"
 )
 _PREFILL = re.compile(
-    rf"Prefill batch.*?#new-seq: (\d{{1,9}}), #new-token: (\d{{1,9}}), #cached-token: (\d{{1,12}})"
+    rf"Prefill batch[^#]{{0,40}}#new-seq: (\d{{1,9}}), #new-token: (\d{{1,9}}), #cached-token: (\d{{1,12}})"
     rf".*?input throughput \(token/s\): {_NUMBER}"
 )
 _ACCEPT = re.compile(rf"accept len: {_NUMBER}")

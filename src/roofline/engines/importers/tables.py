@@ -35,11 +35,15 @@ def delimiter_of(line: str) -> str | None:
 
 
 def csv_records(rows: Iterator[str], delimiter: str = ",") -> Iterator[dict[str, Any]]:
-    """Rows of a CSV text with a header line.
+    """Rows of a CSV text with a header line; for a blank as delimiter, of columns set apart by
+    blanks, by two or more where the header has such.
 
     Raises:
         InputError: a field is too long for a table.
     """
+    if delimiter == " ":
+        yield from _aligned(rows)
+        return
     reader = csv.DictReader(
         (line + "\n" for line in rows), restkey="?", delimiter=delimiter, skipinitialspace=True
     )
@@ -52,6 +56,18 @@ def csv_records(rows: Iterator[str], delimiter: str = ",") -> Iterator[dict[str,
             }
     except csv.Error as error:
         raise InputError(f"not CSV: {error}") from None
+
+
+def _aligned(rows: Iterator[str]) -> Iterator[dict[str, Any]]:
+    header = next(rows, "").strip()
+    apart = re.compile(r"\s{2,}|\t" if re.search(r"\S\s{2,}\S", header) else r"\s+")
+    names = apart.split(header)
+    for row in rows:
+        cells = apart.split(row.strip())
+        if len(cells) != len(names):
+            cells = row.split()
+        if len(cells) == len(names):
+            yield dict(zip(names, cells, strict=True))
 
 
 def is_rule(line: str) -> bool:
