@@ -24,7 +24,8 @@ _DECODE = re.compile(
     rf"gen throughput \(token/s\): {_NUMBER}"
 )
 _PREFILL = re.compile(
-    rf"Prefill batch[^#]{{0,40}}#new-seq: (\d{{1,9}}), #new-token: (\d{{1,9}}), #cached-token: (\d{{1,12}})"
+    rf"Prefill batch[^#]{{0,40}}#new-seq: (\d{{1,9}}), #new-token: (\d{{1,9}}), "
+    rf"#cached-token: (\d{{1,12}})"
     rf".*?input throughput \(token/s\): {_NUMBER}"
 )
 _ACCEPT = re.compile(rf"accept len: {_NUMBER}")
