@@ -370,3 +370,38 @@ def test_yaml_is_read_as_its_own_library_reads_it() -> None:
         if "? " not in text:
             assert is_yaml(text)
             assert parse(text) == whole
+
+
+HANDED_OVER = {
+    "vllm-throughput-line/input.txt": [("rate", None, 218, 202, 1.0)],
+    "mlperf-offline/offline.txt": [("rate", None, None, 290, 1.0)],
+    "vllm-mean-tpot/input.txt": [("token", 371, 215, 198, 0.06393)],
+    "sglang-one-batch/input.txt": [
+        ("prefill", 1, 128, None, 0.02345),
+        ("step", 1, 128, 256, 0.0113),
+    ],
+    "sglang-server-log/input.log": [
+        ("token", 1, None, None, 1 / 112.51),
+        ("token", 1, None, None, 1 / 112.05),
+    ],
+    "vllm-server-log/input.log": [("token", 10, None, None, 10 / 239.45)],
+    "llmperf/summary.json": [("token", 3, 260, 99, 0.00945)],
+    "lmdeploy/input.txt": [("token", 256, 247, 238, 256 / 964.4)],
+    "ollama/api.json": [("prefill", 1, 26, None, 0.325953), ("decode", 1, 26, 290, 4.709213)],
+    "ollama/verbose.txt": [("prefill", 1, 13, None, 19.747), ("decode", 1, 13, 1133, 127.682)],
+}
+
+
+@pytest.mark.parametrize("name", HANDED_OVER)
+def test_files_that_people_handed_over(shared: str, name: str) -> None:
+    found = list(importers.read(os.path.join(shared, "cases", name)))
+    assert len(found) == len(HANDED_OVER[name])
+    for item, (kind, batch, prompt, output, seconds) in zip(found, HANDED_OVER[name], strict=True):
+        assert isinstance(item, Reading)
+        reading = item.with_answers(batch=1) if "one-batch" in name else item
+        assert reading.kind == kind
+        assert reading.batch is None if batch is None else round(reading.batch or 0) == batch
+        assert reading.prompt is None if prompt is None else round(reading.prompt or 0) == prompt
+        if output is not None:
+            assert round(reading.output or 0) == output
+        assert reading.seconds == pytest.approx(seconds, rel=2e-3)
