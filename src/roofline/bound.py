@@ -189,10 +189,13 @@ class Case:
                 )
                 self.arithmetic[op.compute] = found
         self.borrowed = self._borrowed()
-        self.notes = tuple(
-            f"{machine.name} has no known {wanted} ceiling: those products run in {used}"
-            for wanted, (used, _) in self.arithmetic.items()
-            if used != wanted
+        self.notes = (
+            *machine.assumed,
+            *(
+                f"{machine.name} has no known {wanted} ceiling: those products run in {used}"
+                for wanted, (used, _) in self.arithmetic.items()
+                if used != wanted
+            ),
         )
         works = rounds if rounds[0] is self.work else (self.work, *rounds)
         self.chains = tuple(

@@ -44,7 +44,7 @@ def load(name: str) -> Machine:
     295.2...
 
     Raises:
-        NotFound: no such name or file; near misses are in the message.
+        NotFound: no such name or file, or one of several; near misses are in the message.
         InputError: the file is not a machine, or has impossible values.
     """
     if os.path.isfile(name) or name.endswith((".json", ".toml")):
@@ -55,8 +55,30 @@ def load(name: str) -> Machine:
         found = from_file(path_of_here(name))
         known = found.measured.bandwidth or found.measured.compute
         return replace(found, prefers="measured") if known else found
-    entry = _named(name) or catalogue.find(name, entries(), "machine")
-    return from_data(entry, entry["id"], entry["sources"])
+    entry, said = _named(name), ""
+    if entry is None:
+        entry, said = _found(name)
+    machine = from_data(entry, entry["id"], entry["sources"])
+    return replace(machine, assumed=(*machine.assumed, said)) if said else machine
+
+
+def _found(name: str) -> tuple[dict[str, Any], str]:
+    # The entry of a name that is spelled otherwise, or printed by a system or tool, and what
+    # such a name leaves open.
+    every = entries()
+    try:
+        return catalogue.find(name, every, "machine"), ""
+    except NotFound as error:
+        from .names import printed, squeezed
+
+        labels = ((e, (e["id"], e["name"], *e.get("aliases", ()))) for e in every)
+        known = {squeezed(label): e["id"] for e, of in labels for label in of}
+        meant = printed(name, known)
+        if meant is None:
+            raise NotFound(
+                f"{error}; or give its figures: --bandwidth 400GB/s --peak 28TFLOP/s --memory 64GB"
+            ) from None
+    return next(e for e in every if e["id"] == meant.id), meant.note
 
 
 def entries() -> list[dict[str, Any]]:
@@ -261,6 +283,7 @@ class _Reader:
             power=self.optional(data, "power", "power"),
             prefers=self.preferred(),
             notes=self.sentences("notes"),
+            assumed=self.sentences("assumed"),
             doubts=self.doubts(),
             aliases=self.sentences("aliases"),
         )

@@ -152,6 +152,8 @@ class Machine:
         prefers: the ceilings that hold where none are asked for: ``measured`` for this machine
             and for files that say so, else empty.
         notes: caveats.
+        assumed: what is taken of a machine whose name or make leaves it open: which bin, one of
+            several devices, both dies of a package. Said with every answer.
         doubts: what made its measured ceilings doubtful while they were taken: codes such as
             ``busy`` or ``steal``.
     """
@@ -173,6 +175,7 @@ class Machine:
     power: Figure | None = None
     prefers: str = ""
     notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
