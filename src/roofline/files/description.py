@@ -20,8 +20,11 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def read_json(path: str, most: int = MOST_BYTES) -> Any:
+def read_json(path: str, most: int = MOST_BYTES, *, constants: bool = False) -> Any:
     """A JSON file, with limits on its size and depth.
+
+    Args:
+        constants: whether NaN and Infinity are let through; see :func:`parse_json`.
 
     Raises:
         NotFound: no such file.
@@ -33,17 +36,22 @@ def read_json(path: str, most: int = MOST_BYTES) -> Any:
                 f"{path}: {size / 1e6:.0f} MB is too large for a JSON description "
                 f"(at most {most / 1e6:.0f} MB)"
             )
-        return parse_json(file.read(most + 1), path)
+        return parse_json(file.read(most + 1), path, constants=constants)
 
 
-def parse_json(text: bytes | str, where: str) -> Any:
-    """JSON text; no NaN, no infinities, no duplicate keys, no bottomless nesting.
+def parse_json(text: bytes | str, where: str, *, constants: bool = False) -> Any:
+    """JSON text; no duplicate keys, no bottomless nesting.
+
+    Args:
+        constants: whether NaN, Infinity and -Infinity are numbers, as Python's own ``json``
+            writes them and makers publish them (``"time_step_limit": [0.0, Infinity]``).
 
     Raises:
         InputError: with the place of the fault.
     """
+    constant = float if constants else _no_constant
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        return json.loads(text, parse_constant=constant, object_pairs_hook=_unique)
     except RecursionError:
         raise InputError(f"{where}: nested too deeply to be a description") from None
     except UnicodeDecodeError:

@@ -85,6 +85,7 @@ class Attention:
         keys_are_values: one projection serves as keys and values; both are cached (Gemma 4).
         width: of the layer's input where it is not ``hidden`` (Zamba).
         twice: every head weighs values of twice its width (differential attention).
+        query_rank: width that queries pass through, or ``None`` (Step-3).
         names: module paths of q, k, v and out, for exclusion lists.
         title: how its operators are called.
     """
@@ -104,6 +105,7 @@ class Attention:
     keys_are_values: bool = False
     width: int | None = None
     twice: bool = False
+    query_rank: int | None = None
     names: tuple[str, str, str, str] = (
         "self_attn.q_proj",
         "self_attn.k_proj",
@@ -118,7 +120,8 @@ class Attention:
         queries = self.heads * self.key_width
         if self.gate and not self.gate_name:
             queries += self.gate
-        found = [Linear(q, width, queries, self.qkv_bias)]
+        rank = self.query_rank
+        found = [Linear(q, width, rank or queries, self.qkv_bias)]
         if not self.shares_cache:
             found.append(Linear(k, width, self.kv_heads * self.key_width, self.qkv_bias))
             if not self.keys_are_values:
@@ -128,12 +131,18 @@ class Attention:
             found.append(Linear(self.gate_name, width, self.gate))
         return tuple(found)
 
+    def _queries(self) -> tuple[Linear, ...]:
+        # From the width that queries pass through to the heads.
+        if self.query_rank is None:
+            return ()
+        return (Linear("self_attn.wq", self.query_rank, self.heads * self.key_width),)
+
     def _output(self) -> Linear:
         return Linear(self.names[3], self.heads * self.value_width, self.hidden, self.out_bias)
 
     def linears(self) -> tuple[Linear, ...]:
         """Query, key, value and output projections, the gate's among them."""
-        return (*self._inputs(), self._output())
+        return (*self._inputs(), *self._queries(), self._output())
 
     @property
     def vectors(self) -> int:
@@ -161,6 +170,8 @@ class Attention:
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Projections, attention proper, output projection."""
         yield from linear(f"{self.title}.qkv", self._inputs(), pricing)
+        if self.query_rank is not None:
+            yield from linear(f"{self.title}.q", self._queries(), pricing)
         yield self.core(pricing)
         yield from linear(f"{self.title}.out", (self._output(),), pricing)
 

@@ -11,19 +11,9 @@ from typing import Any
 
 from ..errors import InputError, UnsupportedError
 from ..files.description import parse_json, read_json, short
+from . import keys
 
 LIMITS = {"layers": 10_000, "width": 1 << 24, "vocab": 1 << 28, "experts": 1 << 16}
-
-STRUCTURAL = frozenset(
-    """num_experts num_local_experts n_routed_experts moe_num_experts num_experts_per_tok
-    moe_intermediate_size n_shared_experts kv_lora_rank q_lora_rank qk_rope_head_dim
-    index_topk index_n_heads state_size ssm_state_size mamba_num_heads linear_num_value_heads
-    linear_num_key_heads attention_chunk_size hybrid_override_pattern block_configs
-    full_attention_interval num_kv_shared_layers hidden_size_per_layer_input compress_ratios
-    layers_block_type attn_layer_period expert_layer_period zero_expert_num
-    moe_latent_size""".split()
-)
-"""Keys that change what a model costs: unread and set, they are refused by name."""
 
 _MISSING = object()
 
@@ -34,6 +24,12 @@ class Config:
     Args:
         data: the parsed JSON object.
         where: how to call it in messages: a path or a catalogue name.
+
+    Attributes:
+        class_defaults: what its class takes for a key that is not there, where a config holds
+            only what differs from that: a nested one. Those that were used are in ``filled``.
+        strict: whether its type was told by something else than its ``model_type``: then what
+            looks structural and was not read is refused, too.
     """
 
     def __init__(self, data: dict[str, Any], where: str) -> None:
@@ -42,6 +38,9 @@ class Config:
         self.seen: set[str] = set()
         self.aliases: dict[str, tuple[str, ...]] = {}
         self.defaults: dict[str, Any] = {}
+        self.class_defaults: dict[str, Any] = {}
+        self.filled: dict[str, Any] = {}
+        self.strict = False
 
     @property
     def kind(self) -> str:
@@ -60,6 +59,8 @@ class Config:
             return self
         view = Config({**self.data, **changes}, self.where)
         view.seen, view.aliases, view.defaults = self.seen, self.aliases, self.defaults
+        view.strict = self.strict
+        view.class_defaults, view.filled = self.class_defaults, self.filled
         return view
 
     def per_layer(self, depth: int) -> list[dict[str, Any]]:
@@ -108,6 +109,9 @@ class Config:
                     f"{self.where}: {name} is {short(found)} and {other} is {short(value)}, "
                     "which should be the same"
                 )
+        if found is None and name in self.class_defaults:
+            if not any(n in self.data for n in (name, *self.aliases.get(name, ()))):
+                found = self.filled[name] = self.class_defaults[name]
         return found
 
     def _find(self, names: tuple[str, ...], default: Any) -> tuple[str, Any]:
@@ -199,15 +203,18 @@ class Config:
         return UnsupportedError(f"{self.where}: {self.kind or 'model'}: {what}")
 
     def finish(self) -> None:
-        """Refuse structural keys that are set but that nobody read.
+        """Refuse structural keys that are set but that nobody read; see :mod:`.keys`.
 
         Raises:
             UnsupportedError: such a key, by name.
         """
-        left = sorted(k for k in STRUCTURAL & self.data.keys() - self.seen if self.data[k])
+        left = keys.left(self.data, self.seen, strict=self.strict)
         if left:
-            given = ", ".join(f"{k} = {short(self.data[k])}" for k in left)
-            raise self.refuse(f"not counted, and not to be ignored: {given}")
+            given = ", ".join(f"{k} = {short(self.data[k])}" for k in left[:8])
+            raise self.refuse(
+                f"not counted, and not to be ignored: {given}; if that changes no shape, take it "
+                "out of a copy of the config"
+            )
 
 
-__all__ = ["LIMITS", "STRUCTURAL", "Config", "parse_json", "read_json", "short"]
+__all__ = ["LIMITS", "Config", "parse_json", "read_json", "short"]

@@ -11,18 +11,24 @@ from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from .config import Config, read_json
 from .families import read as read_family
 from .model import Model
+from .unread import Unread
 
 if TYPE_CHECKING:
     from .quant import Quantised
 
 
-def load(name: str) -> Model:
+def load(name: str, as_type: str | None = None) -> Model:
     """The model of that name in the catalogue, or of a file, a folder or a cached download.
 
     Tried in this order: a name in the catalogue; a path (``config.json``, a folder with it and
     its safetensors, a GGUF file or one part of a split one); ``org/name`` in the Hugging Face
     cache; a name in Ollama's store; ``org/name`` on the hub, unless ``HF_HUB_OFFLINE`` is set.
     What begins with ``.``, ``/`` or ``~`` or ends like a file is a path and nothing else.
+
+    Args:
+        as_type: the architecture to count it as, a ``model_type`` or a class (of a GGUF file,
+            llama.cpp's name), where its own is one of those that are known under another name.
+            A key that looks like structure and that this architecture does not know is refused.
 
     >>> load("llama-3.1-8b").parameters
     8030261248
@@ -34,29 +40,29 @@ def load(name: str) -> Model:
         MissingExtra: the name would have to be fetched, and the library for it is missing.
     """
     if name.startswith((".", "/", "~")) or name.endswith(_ENDINGS):
-        return from_path(os.path.expanduser(name))
+        return from_path(os.path.expanduser(name), as_type)
     if os.sep in name and os.path.exists(name):
-        return from_path(name)
+        return from_path(name, as_type)
     try:
-        return from_entry(entry(name))
+        return from_entry(entry(name), as_type)
     except NotFound as error:
-        return _elsewhere(name, error)
+        return _elsewhere(name, error, as_type)
 
 
 _ENDINGS = (".json", ".gguf", ".safetensors")
 
 
-def _elsewhere(name: str, error: NotFound) -> Model:
+def _elsewhere(name: str, error: NotFound, as_type: str | None) -> Model:
     # A path, the Hugging Face cache, Ollama's store, the hub.
     from ..files import hub, ollama
 
     if os.path.exists(name):
-        return from_path(name)
+        return from_path(name, as_type)
     repo = hub.parse(name)
     if repo is not None and (folder := hub.find(repo)):
-        return from_path(folder).altered(name=repo.name, source=f"{repo.repo} ({folder})")
+        return from_path(folder, as_type).altered(name=repo.name, source=f"{repo.repo} ({folder})")
     if blob := ollama.find(name):
-        return from_path(blob).altered(name=name, source=blob)
+        return from_path(blob, as_type).altered(name=name, source=blob)
     tried = ["the catalogue", "local paths"]
     if repo is not None:
         tried.append(f"the Hugging Face cache ({hub.caches()[0]})")
@@ -70,16 +76,16 @@ def _elsewhere(name: str, error: NotFound) -> Model:
         folder = hub.fetch(repo)
     except MissingExtra as missing:
         raise NotFound(f"{error}; tried {_listed(tried)}; {missing}") from None
-    return from_path(folder).altered(name=repo.name, source=f"{repo.repo} on the hub ({folder})")
+    return from_path(folder, as_type).altered(name=repo.name, source=f"{repo.repo} on the hub ({folder})")
 
 
 def _listed(names: list[str]) -> str:
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
-def from_entry(entry: dict[str, Any]) -> Model:
+def from_entry(entry: dict[str, Any], as_type: str | None = None) -> Model:
     """The model of a catalogue entry."""
-    model = from_config(entry["config"], entry["name"], entry.get("quant_config"))
+    model = from_config(entry["config"], entry["name"], entry.get("quant_config"), as_type)
     source = entry["source"]
     return model.altered(source=f"{source['title']}, {source['date']}")
 
@@ -100,7 +106,7 @@ def entries() -> list[dict[str, Any]]:
     return found
 
 
-def from_path(path: str) -> Model:
+def from_path(path: str, as_type: str | None = None) -> Model:
     """The model of a file or a folder.
 
     Raises:
@@ -110,40 +116,40 @@ def from_path(path: str) -> Model:
     from ..files import regular
 
     if os.path.isdir(path):
-        return _from_folder(path)
+        return _from_folder(path, as_type)
     regular.size_of(path)
     if path.endswith(".safetensors") or os.path.basename(path) == _INDEX:
         folder = os.path.dirname(path) or "."
         if not os.path.isfile(os.path.join(folder, "config.json")):
             raise NotFound(f"{path}: no config.json beside it to say what its tensors are")
-        return _from_folder(folder)
+        return _from_folder(folder, as_type)
     if path.endswith(".json"):
-        return from_file(path)
+        return from_file(path, as_type)
     if not path.endswith(".gguf"):
         with regular.opened(path) as (file, _):
             start = file.read(4)
         if start.lstrip()[:1] == b"{":
-            return from_file(path)
+            return from_file(path, as_type)
         if start != b"GGUF":
             raise InputError(
                 f"{path}: not a config.json, a GGUF file or a folder with a checkpoint"
             )
-    return _from_gguf(path)
+    return _from_gguf(path, as_type)
 
 
 _INDEX = "model.safetensors.index.json"
 
 
-def _from_folder(folder: str) -> Model:
+def _from_folder(folder: str, as_type: str | None) -> Model:
     from ..files.regular import listed
 
     config = os.path.join(folder, "config.json")
     if os.path.isfile(config):
-        return from_file(config)
+        return from_file(config, as_type)
     names = [n for n in listed(folder) if n.endswith(".gguf") and not n.startswith("mmproj")]
     whole = [n for n in names if not _LATER_PART.search(n)]
     if len(whole) == 1:
-        return _from_gguf(os.path.join(folder, whole[0]))
+        return _from_gguf(os.path.join(folder, whole[0]), as_type)
     if whole:
         raise InputError(f"{folder}: several GGUF files ({', '.join(whole[:4])}): name one")
     raise NotFound(f"{folder}: a folder without a config.json or a .gguf file")
@@ -152,26 +158,26 @@ def _from_folder(folder: str) -> Model:
 _LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf\Z")
 
 
-def _from_gguf(path: str) -> Model:
+def _from_gguf(path: str, as_type: str | None) -> Model:
     from ..files import gguf
     from .gguf import model
 
-    return model(gguf.read(path))
+    return model(gguf.read(path), as_type)
 
 
-def from_file(path: str) -> Model:
+def from_file(path: str, as_type: str | None = None) -> Model:
     """The model of a ``config.json``, held against the safetensors beside it if there are any."""
-    data = read_json(path)
+    data = read_json(path, constants=True)
     folder = os.path.dirname(path) or "."
     base = os.path.basename(path)
     # config.json or NAME_config.json: its quantisation lies beside it under the same name
     sibling = base.removesuffix("config.json") + "hf_quant_config.json"
     beside = os.path.join(folder, sibling)
-    sidecar = read_json(beside) if os.path.isfile(beside) else None
+    sidecar = read_json(beside, constants=True) if os.path.isfile(beside) else None
     title = os.path.basename(os.path.abspath(folder))
     name = title if base == "config.json" and title else base
-    model = from_config(data, path, sidecar).altered(name=name, source=path)
-    if base != "config.json":
+    model = from_config(data, path, sidecar, as_type).altered(name=name, source=path)
+    if base != "config.json" or isinstance(model.scheme, Unread):
         return model
     from ..files import safetensors
     from . import stored
@@ -180,37 +186,44 @@ def from_file(path: str) -> Model:
     return model if checkpoint is None else stored.against(model, checkpoint)
 
 
-def from_config(data: Any, where: str = "config", sidecar: Any = None) -> Model:
+def from_config(
+    data: Any, where: str = "config", sidecar: Any = None, as_type: str | None = None
+) -> Model:
     """The model of a parsed config, stored as its quantisation config says.
 
     Args:
         data: the parsed ``config.json``.
         where: how to call it in messages.
         sidecar: the parsed ``hf_quant_config.json`` beside it, if there is one.
+        as_type: see :func:`load`.
 
     Raises:
         InputError: not an object, or a value is missing or impossible.
-        UnsupportedError: an architecture or a quantisation that is not counted, named.
+        UnsupportedError: an architecture that is not counted, named. A quantisation that is not
+            is named when the model is first priced as it is stored; it can be in other formats.
     """
     if not isinstance(data, dict):
         raise InputError(f"{where}: a config is a JSON object, this is a {type(data).__name__}")
-    if "model_type" not in data:
-        raise InputError(f"{where}: model_type is missing, so this is not a model's config.json")
-    model = read_family(Config(data, where))
+    model = read_family(Config(data, where), as_type)
     if sidecar is None and not any(_QUANTISED & part.keys() for part in (data, _text(data))):
         return model
     from . import quant
 
-    found = quant.read(data, model.dtype, where, sidecar)
-    return model if found is None else quantised(model, found)
+    try:
+        found = quant.read(data, model.dtype, where, sidecar)
+        return model if found is None else quantised(model, found)
+    except UnsupportedError as error:
+        # Its shapes are known all the same: in formats that somebody names it can be counted.
+        return model.altered(scheme=Unread(str(error)))
 
 
 _QUANTISED = {"quantization_config", "compression_config", "quantization"}
 
 
 def _text(data: dict[str, Any]) -> dict[str, Any]:
-    inner = data.get("text_config")
-    return inner if isinstance(inner, dict) else {}
+    from .families import multimodal
+
+    return multimodal.text_of(data)
 
 
 def quantised(model: Model, found: Quantised) -> Model:

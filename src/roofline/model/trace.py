@@ -80,7 +80,7 @@ def load(name: str) -> Model:
     if not os.path.isfile(path):
         entry = catalogue.find(name, catalogue.read("model/catalogue.json")["models"], "model")
         return from_config(entry["config"], entry["name"])
-    data = read_json(path)
+    data = read_json(path, constants=True)
     if not isinstance(data, dict):
         raise InputError(f"{path}: a config is a JSON object")
     return from_config(data, path)

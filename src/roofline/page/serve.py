@@ -51,7 +51,7 @@ def config_answer(text: bytes, oracle: Oracle | None = None) -> dict[str, Any]:
     Raises:
         InputError: it is not a config, or one that cannot be counted.
     """
-    data = parse_json(text, "config")
+    data = parse_json(text, "config", constants=True)
     name = data.get("_name_or_path") if isinstance(data, dict) else None
     known = isinstance(name, str) and name.strip()
     where = os.path.basename(str(name).rstrip("/"))[:60] if known else "config.json"

@@ -237,9 +237,9 @@ def short_config(name: str, layers: int | None) -> dict[str, Any]:
     from ..model.load import entries
 
     if os.path.isdir(name):
-        config = dict(read_json(os.path.join(name, "config.json")))
+        config = dict(read_json(os.path.join(name, "config.json"), constants=True))
     elif os.path.isfile(name):
-        config = dict(read_json(name))
+        config = dict(read_json(name, constants=True))
     else:
         config = dict(catalogue.find(name, entries(), "model")["config"])
     inner = config.get("text_config")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from ...errors import UnsupportedError
+from ...errors import RooflineError
 from ..config import Config
 from ..model import Model
 
@@ -54,7 +54,7 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "gemma": ("gemma3n_text", "gemma4_text", "gemma4_unified_text"),
     "mixes": (
-        "llama4_text", "mimo_v2_flash", "step3p5", "step3p7", "laguna", "nemotron-nas", "hrm_text",
+        "llama4_text", "mimo_v2_flash", "step3p5", "laguna", "nemotron-nas", "hrm_text",
         "mllama",
     ),
     "recurrences": (
@@ -69,10 +69,32 @@ FILES: dict[str, tuple[str, ...]] = {
         "bart", "bigbird_pegasus", "blenderbot", "blenderbot-small", "marian", "mbart", "mvp",
         "pegasus", "plbart", "trocr", "whisper",
     ),
-    "vision": (
-        "gemma3", "gemma3n", "gemma4", "gemma4_unified", "mistral3", "qwen3_vl", "qwen3_vl_moe",
-        "qwen3_5", "qwen3_5_moe", "kimi_k25", "llama4", "minimax_m3_vl", "dots3_note", "fuyu",
-        "got_ocr2", "moss_transcribe_diarize",
+    "remote": (
+        "aquila", "xverse", "skywork", "baichuan", "orion", "teleflm", "PanguEmbedded",
+        "internlm", "internlm2", "qwen", "chatglm", "phi-msft", "mixformer-sequential",
+        "stablelm_epoch", "minicpm", "codeshell", "telechat", "jais", "plamo", "RefinedWeb",
+        "RefinedWebModel", "openelm", "molmo",
+    ),
+    "remote_experts": (
+        "deepseek", "bailing_moe", "bailing_moe_v2", "grok-1", "hunyuan", "arctic",
+        "minimax_text_01", "minimax_m1", "step3_text", "ernie4_5_vl_moe_text",
+    ),
+    "multimodal": (
+        "gemma3", "shieldgemma2", "gemma3n", "gemma4", "gemma4_unified", "paligemma", "mistral3",
+        "pixtral", "qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen2_5_omni_thinker",
+        "qwen2_audio", "qwen3_vl", "qwen3_vl_moe", "qwen3_omni_moe", "qwen3_omni_moe_thinker",
+        "qwen3_asr", "qwen3_5", "qwen3_5_moe", "kimi_vl", "kimi_k25", "llama4", "step3p7",
+        "step3_vl", "minimax_m3_vl", "minimax_vl_01", "dots3_note", "dots_ocr", "fuyu",
+        "moss_transcribe_diarize", "got_ocr2", "GOT", "llava", "llava_llama", "llava_mistral",
+        "llava_qwen", "llava_next", "llava_next_video", "llava_onevision", "llava_onevision1_5",
+        "video_llava", "vipllava", "bunny-llama", "mobilevlm", "internvl", "internvl_chat",
+        "interns1", "internlmxcomposer2", "NVLM_D", "h2ovl_chat", "skywork_chat", "glm4v",
+        "glm46v", "glm4v_moe", "glm_ocr", "minicpmv", "minicpmo", "idefics2", "idefics3",
+        "smolvlm", "phi3_v", "phi4mm", "deepseek_vl_v2", "deepseek_vl", "multi_modality", "janus",
+        "ovis", "ovis2_5", "ovis2", "aria", "aya_vision", "cohere2_vision", "ultravox", "voxtral",
+        "granite_speech", "ernie4_5_vl_moe", "ernie4_5_moe_vl", "paddleocr_vl", "blip-2",
+        "instructblip", "Keye", "KeyeVL1_5", "lfm2_vl", "perception_lm", "emu3", "hunyuan_vl",
+        "hyperclovax_vlm", "exaone4_5", "apertus1p5",
     ),
 }  # fmt: skip
 
@@ -84,25 +106,61 @@ def architectures() -> tuple[str, ...]:
     return tuple(sorted(_HOME))
 
 
-def read(config: Config) -> Model:
+def read(config: Config, as_type: str | None = None) -> Model:
     """The model of a config.
+
+    Args:
+        as_type: the type to read it as, where it names one that is another renamed.
 
     Raises:
         InputError: a value is missing or impossible.
         UnsupportedError: an architecture, or a part of one, that is not counted.
     """
-    kind = config.word("model_type")
-    reader = find(kind)
-    if reader is None:
-        import difflib
+    from . import types
 
-        near = difflib.get_close_matches(kind, _HOME, 3)
-        hint = f" (the nearest known: {', '.join(near)})" if near else ""
-        raise UnsupportedError(
-            f"{config.where}: the architecture '{kind[:60]}' is not counted yet{hint}; "
-            "'roofline models --architectures' lists those that are"
-        )
-    return reader(config)
+    plain = as_type is None and _HOME.get(config.kind) not in (None, "multimodal")
+    if not plain:
+        from . import multimodal
+
+        if as_type is None and multimodal.wraps(config, _HOME):
+            return multimodal.read(config)
+    kind, note = types.resolve(config, _HOME, as_type)
+    if as_type is not None and _HOME[kind] != "multimodal" and multimodal.nests(config):
+        return multimodal.read(config, as_type)
+    own = config.kind or kind
+    try:
+        model = _by(config, kind, strict=bool(note))
+    except RooflineError:
+        # A type that means something else in transformers (Grok-2's "git"): then its class.
+        other = next((k for n in types.named(config) if (k := types.of_class(n))), kind)
+        if as_type is not None or _HOME[other] == _HOME[kind]:
+            raise
+        try:
+            model = _by(config, kind := other, strict=True)
+        except RooflineError:
+            pass
+        else:
+            note = f"the model_type '{own[:60]}' is another's: read by its class, as {kind}"
+            return model.altered(architecture=kind, notes=(*model.notes, note))
+        raise
+    return model.altered(
+        architecture=own if model.architecture == kind else model.architecture,
+        notes=(*model.notes, note) if note else model.notes,
+    )
+
+
+def _by(config: Config, kind: str, *, strict: bool) -> Model:
+    # Read by the reader of a type.
+    reader = find(kind)
+    assert reader is not None
+    given, seen = config.data, set(config.seen)
+    config.data = {**given, "model_type": kind}
+    config.strict = strict
+    try:
+        return reader(config)
+    except RooflineError:
+        config.data, config.seen = given, seen
+        raise
 
 
 def find(kind: str) -> Reader | None:

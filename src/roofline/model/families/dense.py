@@ -54,7 +54,7 @@ def _dynamic(c: Config, f: Family, label: str) -> tuple[Part, ...]:
 
 ROWS: dict[str, Family] = {
     "llama": LLAMA,
-    "exaone": LLAMA,
+    "exaone": replace(LLAMA, aliases={"num_hidden_layers": ("num_layers",)}),
     "internlm3": LLAMA,
     "iquestcoder": LLAMA,
     "granite": LLAMA,

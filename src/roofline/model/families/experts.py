@@ -36,7 +36,7 @@ ROWS: dict[str, Family] = {
         ),
     ),
     "qwen3_moe": Family(
-        heads=Heads(qk_norm="head"), mixer_rule=after_first, ffns=FFNS, ffn_rule=nth,
+        heads=Heads(qk_norm="head", floor=True), mixer_rule=after_first, ffns=FFNS, ffn_rule=nth,
         mixture=Mixture(), aliases={"num_experts": ("num_local_experts",)},
     ),
     "gpt_oss": Family(
@@ -214,6 +214,8 @@ def row(c: Config) -> Model:
             c.data = {**c.data, **{k: inner.get(k) for k in keys if inner.has(k)}}
     if c.kind == "minimax_m2" and not c.flag("use_qk_norm", default=True):
         f = replace(f, heads=replace(f.heads, qk_norm=""))
+    if c.kind == "minimax_m2" and not all(c.integers("attn_type_list", most=1) or []):
+        raise c.refuse("attn_type_list with layers that do not attend to everything")
     return read(c, f)
 
 

@@ -92,6 +92,7 @@ MIMO = Family(
 
 def _step(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     # Step: sliding layers may have another number of heads; one gate a head.
+    c.get("num_sliding_attention_heads")
     if label.startswith("sliding") and "per_layer_config" not in c.data:
         heads = c.optional("num_sliding_attention_heads")
         if heads is None and c.has("attention_other_setting"):
@@ -107,8 +108,8 @@ def _step(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (attention(c, f, span(c, f, label)),)
 
 
-def _enumerated(c: Config, f: Family, depth: int) -> list[str]:
-    # moe_layers_enum lists the layers with experts, as a list or as text.
+def enumerated(c: Config, f: Family, depth: int) -> list[str]:
+    """Step: ``moe_layers_enum`` lists the layers with experts, as a list or as text."""
     value = c.get("moe_layers_enum")
     if value is None:
         return leading("first_k_dense_replace", default=3)(c, f, depth)
@@ -122,7 +123,7 @@ def _enumerated(c: Config, f: Family, depth: int) -> list[str]:
 
 STEP = Family(
     heads=Heads(width=128, qk_norm="head", gate="head", gate_name="self_attn.g_proj"),
-    mixers=dict.fromkeys(GROUPED, _step), ffns=FFNS, ffn_rule=_enumerated, mlp_bias="mlp_bias",
+    mixers=dict.fromkeys(GROUPED, _step), ffns=FFNS, ffn_rule=enumerated, mlp_bias="mlp_bias",
     mixture=Mixture(
         experts=("n_routed_experts",), shared=wide("share_expert_dim", default=1280),
         router="moe.gate", prefix="moe", shared_path="share_expert",
@@ -153,7 +154,7 @@ LAGUNA = Family(
 )  # fmt: skip
 
 ROWS: dict[str, Family] = {
-    "llama4_text": LLAMA4, "mimo_v2_flash": MIMO, "step3p5": STEP, "step3p7": STEP,
+    "llama4_text": LLAMA4, "mimo_v2_flash": MIMO, "step3p5": STEP,
     "laguna": LAGUNA,
 }  # fmt: skip
 
@@ -175,10 +176,6 @@ def row(c: Config) -> Model:
 
 
 def _read_step(c: Config) -> Model:
-    if c.has("text_config"):
-        from .vision import read as read_nested
-
-        return read_nested(c)
     if not c.flag("use_head_wise_attn_gate", default=True):
         raise c.refuse("attention without a gate a head is not counted")
     if c.experts("n_shared_experts", default=1, least=0) != 1:

@@ -198,7 +198,7 @@ ROWS: dict[str, Family] = {
 def row(c: Config) -> Model:
     """A model by its family's row."""
     f = ROWS[c.kind]
-    if c.kind == "minimax_m3":
+    if f is M3:
         _m3(c)
     for key in ("index_n_heads", "index_topk"):
         c.get(key)  # layers without an indexer leave them unread

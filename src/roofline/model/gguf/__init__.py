@@ -14,8 +14,12 @@ from . import tensors
 from .config import Metadata, read
 
 
-def model(file: Gguf) -> Model:
+def model(file: Gguf, as_type: str | None = None) -> Model:
     """The model of a GGUF file, stored as its tensors are.
+
+    Args:
+        as_type: the architecture, by llama.cpp's name, to read it as, where its own is another's
+            under another name; a tensor that this one does not have is refused.
 
     Raises:
         InputError: metadata or tensors that cannot be.
@@ -24,7 +28,7 @@ def model(file: Gguf) -> Model:
     """
     metadata = Metadata(file)
     where = file.paths[0]
-    found = read_family(Config(read(metadata), where))
+    found = read_family(Config(read(metadata, as_type), where))
     counted = [t for t in file.tensors if not _beyond(t.name, metadata.depth)]
     scheme, rest = tensors.match(found, counted, where)
     tensors.check_table(found, counted, where)
@@ -49,7 +53,7 @@ def model(file: Gguf) -> Model:
         vectors=found.vectors + held - found.parameters,
         kv=formats.parse("fp16"),
         file=resident,
-        notes=tuple(notes),
+        notes=(*notes, *((f"counted as {as_type}, as asked for (--as)",) if as_type else ())),
         source=where,
     )
 

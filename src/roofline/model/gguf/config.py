@@ -7,7 +7,7 @@ of its config's keys are more than the common ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
@@ -135,8 +135,11 @@ class Metadata:
 Extra = Callable[[Metadata], dict[str, Any]]
 
 
-def read(m: Metadata) -> dict[str, Any]:
+def read(m: Metadata, as_type: str | None = None) -> dict[str, Any]:
     """The config.
+
+    Args:
+        as_type: the architecture to read it as, by llama.cpp's name.
 
     Raises:
         InputError: metadata that are missing or cannot be.
@@ -144,15 +147,29 @@ def read(m: Metadata) -> dict[str, Any]:
     """
     from .architectures import ARCHITECTURES
 
-    found = ARCHITECTURES.get(m.architecture)
+    if as_type is not None and as_type not in ARCHITECTURES:
+        raise InputError(
+            f"--as {short(as_type)}: no GGUF architecture that is counted"
+            f"{_near(as_type, ARCHITECTURES)}"
+        )
+    found = ARCHITECTURES.get(as_type or m.architecture)
     if found is None:
         raise UnsupportedError(
             f"{m.where}: the GGUF architecture '{m.architecture[:40]}' is not counted"
+            f"{_near(m.architecture, ARCHITECTURES)}; if it is a known one under another name, "
+            "'--as TYPE' counts it so"
         )
     config = common(m)
     for extra in found:
         config.update(extra(m))
     return {k: v for k, v in config.items() if v is not None}
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    found = difflib.get_close_matches(name, known, 3)
+    return f" (the nearest known: {', '.join(found)})" if found else ""
 
 
 def common(m: Metadata) -> dict[str, Any]:

@@ -1,0 +1,128 @@
+"""Which family's reader a config is for: by its type, by its class, or as somebody says.
+
+A config names its ``model_type`` and the class that runs it (``architectures``). Makers rename
+types (``deepseek_ref``), leave them out, or keep the names of the days of remote code; the
+class then says what it is. ``classes.json`` maps classes to types.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from ... import catalogue
+from ...errors import InputError, UnsupportedError
+from ..config import Config, short
+
+ALIASES = {
+    "Yi": "llama", "LLaMA": "llama", "code_llama": "llama", "codellama": "llama",
+    "qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen2_5_omni_text": "qwen2",
+    "qwen3_vl_text": "qwen3", "qwen3_omni_text": "qwen3",
+    "qwen3_vl_moe_text": "qwen3_moe", "qwen3_omni_moe_text": "qwen3_moe",
+    "glm4v_text": "glm4", "glm_ocr_text": "glm4", "glm4v_moe_text": "glm4_moe",
+    "paddleocr_vl_text": "ernie4_5", "mllama_text_model": "mllama",
+    "emu3_text_model": "llama", "Emu3": "llama", "hunyuan_vl_text": "hunyuan_v1_dense",
+    "granite4_vision_text": "granitemoehybrid", "granite_docling_text": "granite",
+    "dots_ocr": "qwen2",
+}  # fmt: skip
+"""Types that are another under a name of their own."""
+
+DRAFTERS = re.compile(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflash")
+"""Classes that read another model's hidden states."""
+
+
+def classes() -> dict[str, str]:
+    """The type that each known class runs."""
+    found: dict[str, str] = catalogue.read("model/families/classes.json")["classes"]
+    return found
+
+
+_HEAD = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|Model)\Z")
+
+
+def of_class(name: str) -> str:
+    """The type that a class runs, with whatever head; empty where it is not known."""
+    table = classes()
+    return table.get(name) or table.get(_HEAD.sub("", name) + "ForCausalLM", "")
+
+
+def named(c: Config) -> list[str]:
+    """The classes that a config names."""
+    value = c.get("architectures")
+    if isinstance(value, str):
+        value = [value]
+    return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
+
+
+def resolve(c: Config, known: Iterable[str], as_type: str | None = None) -> tuple[str, str]:
+    """The type whose reader is to read a config, and a note where that is not plain.
+
+    Args:
+        known: the types that have a reader.
+        as_type: the type, or its class, that somebody says it is.
+
+    Raises:
+        InputError: neither a type nor a class is named, or ``as_type`` is not known.
+        UnsupportedError: an architecture that is not counted.
+    """
+    known = frozenset(known)
+    if as_type is not None:
+        return asked(as_type, known), f"counted as {as_type}, as asked for (--as)"
+    found = named(c)
+    for name in found:
+        if DRAFTERS.search(name):
+            raise c.refuse(
+                f"{short(name)} drafts from another model's hidden states: it is not counted alone"
+            )
+    kind = c.kind
+    if "model_type" in c.data and c.data["model_type"] is not None and not kind:
+        raise InputError(f"{c.where}: model_type is not a name: {short(c.data['model_type'])}")
+    if kind and (plain := canonical(kind, known)):
+        return plain, ""
+    for name in found:
+        if runs := of_class(name):
+            what = f"the model_type '{kind[:60]}' is not known" if kind else "no model_type"
+            return runs, f"{what}: read by its class, {name}, as {runs}"
+    if not kind and not found:
+        raise InputError(
+            f"{c.where}: neither model_type nor architectures, so this is not a model's config.json"
+        )
+    raise UnsupportedError(f"{c.where}: {unknown(kind or found[0], known)}")
+
+
+def canonical(kind: str, known: Iterable[str]) -> str:
+    """The type that has a reader, by its own name or another's; empty where none has."""
+    if kind in known:
+        return kind
+    return ALIASES.get(kind, "")
+
+
+def asked(name: str, known: frozenset[str]) -> str:
+    """The type that somebody names.
+
+    Raises:
+        InputError: no such type, nor class; the nearest are in the message.
+    """
+    found = canonical(name, known) or of_class(name)
+    if not found:
+        raise InputError(
+            f"--as {short(name)}: no architecture that is counted{near(name, known)}; "
+            "'roofline models --architectures' lists them"
+        )
+    return found
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The nearest known types, for a message."""
+    found = difflib.get_close_matches(name, (*known, *classes()), 3)
+    return f" (the nearest known: {', '.join(found)})" if found else ""
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """That an architecture is not counted, and what can be done."""
+    return (
+        f"the architecture '{name[:60]}' is not counted yet{near(name, known)}; if it is one of "
+        "'roofline models --architectures' under another name, '--as TYPE' counts it so; if "
+        "transformers has its class, '--trace' counts that"
+    )
