@@ -268,6 +268,8 @@ def explain(
     model: Model | str,
     machine: Machine | str,
     step: Step | None = None,
+    *,
+    as_type: str | None = None,
     **options: Any,
 ) -> Explanation:
     """Which ceiling the step hits, by how much, and what would change it.
@@ -276,6 +278,8 @@ def explain(
         model: a model, a catalogue name, or a path to a config.
         machine: a machine, a catalogue name, or a path to a machine file.
         step: what is run; by default one token of decode at a context of 2048.
+        as_type: the architecture to count a named model as; see
+            :func:`roofline.load_model`.
         options: ``weights``, ``kv``, ``compute``, ``ceilings``, ``usable``: see
             :class:`~roofline.bound.Case`.
 
@@ -283,7 +287,7 @@ def explain(
         RooflineError: a name, file, format or precision that cannot be used.
     """
     if isinstance(model, str):
-        model = load_model(model)
+        model = load_model(model, as_type)
     if isinstance(machine, str):
         machine = load_machine(machine)
     return explain_case(_case(model, machine, options), step or Step.decode())

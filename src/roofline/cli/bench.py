@@ -27,6 +27,7 @@ def add(p: argparse.ArgumentParser) -> None:
         help="a name, a config.json or its folder; with --gguf or --url, what the model is "
         "(default: one that fits)",
     )
+    options.add_as(p)
     g = p.add_argument_group("engine")
     g.add_argument(
         "--engine", choices=ENGINES, type=canonical, help="(default: one that is installed)"
@@ -116,6 +117,7 @@ def _request(args: argparse.Namespace) -> Any:
         raise InputError("--gguf is a file to run here and --url a server's: give one of them")
     return Request(
         model=args.model,
+        as_type=args.as_type,
         engine=args.engine,
         weights=args.weights,
         kv=args.kv,
@@ -239,7 +241,9 @@ def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
     from ..place.resolve import Resolver
     from ..place.summary import text
 
-    resolver = Resolver(model=args.model, weights=args.weights, kv=args.kv, machine=args.on)
+    resolver = Resolver(
+        model=args.model, as_type=args.as_type, weights=args.weights, kv=args.kv, machine=args.on
+    )
     placed = []
     for point in points:
         try:

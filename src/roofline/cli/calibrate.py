@@ -70,7 +70,9 @@ def _points(args: argparse.Namespace, base: object) -> tuple[list[Point], int]:
     from ..place.resolve import Resolver
     from ..predict.calibrate import point
 
-    resolver = Resolver(model=args.model, weights=args.weights, kv=args.kv, machine=args.on)
+    resolver = Resolver(
+        model=args.model, as_type=args.as_type, weights=args.weights, kv=args.kv, machine=args.on
+    )
     found, skipped = [], 0
     for measured in importers.points(args.files, options.unsaid(args)):
         one = point(*resolver.case(measured), base)  # type: ignore[arg-type]

@@ -33,6 +33,7 @@ def add(p: argparse.ArgumentParser) -> None:
         default="32k",
         help="tokens over which the cache is averaged, as windows stop growing (default 32k)",
     )
+    options.add_as(p)
     options.add_output(p)
 
 
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     context = parse_count(args.context, "--context")
     Step.decode(1, context)  # refuses what is no context
     if len(args.filter) == 1 and os.path.exists(args.filter[0]):
-        model = load(args.filter[0])
+        model = load(args.filter[0], args.as_type)
         found = [{"id": model.name, "name": model.name, **_facts(model, context)}]
     else:
         found = [_row(e, context) for e in entries() if _fits(e, words)]

@@ -42,6 +42,18 @@ def add_model(p: argparse.ArgumentParser) -> None:
         help="count the model from its class in transformers, not from what roofline knows of it "
         "(extra 'trace')",
     )
+    add_as(p)
+
+
+def add_as(p: Any) -> None:
+    """``--as``."""
+    p.add_argument(
+        "--as",
+        dest="as_type",
+        metavar="TYPE",
+        help="count MODEL as this architecture (see 'roofline models --architectures'), where its "
+        "own is another name for it; what TYPE does not know is refused",
+    )
 
 
 def add_figures(p: argparse.ArgumentParser) -> None:
@@ -162,6 +174,7 @@ def add_unsaid(p: argparse.ArgumentParser) -> Any:
     """What a result file may leave out; returns the group."""
     g = p.add_argument_group("what a file does not say")
     g.add_argument("--model", metavar="MODEL", help="a name, a config.json or its folder")
+    add_as(g)
     g.add_argument("--on", metavar="MACHINE", help="a name, a machine file, or 'here'")
     g.add_argument("--weights", metavar="FORMAT", help="bf16, fp8, int4, q4_k_m, 4.85bits …")
     g.add_argument("--kv", metavar="FORMAT", help="format of the cache (default: activations')")
@@ -297,8 +310,8 @@ def model(args: argparse.Namespace) -> Model:
     if getattr(args, "trace", False):
         from ..model import trace
 
-        return trace.load(args.model)
-    return load_model(args.model)
+        return trace.load(args.model, args.as_type)
+    return load_model(args.model, args.as_type)
 
 
 def formats(args: argparse.Namespace) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..files.whole import writing
+from ..model.load import load as load_model
 from ..units import parse_count
 from . import options
 
@@ -26,6 +27,7 @@ def add(p: argparse.ArgumentParser) -> None:
         help="shown first; give it up to four times to compare (default h100-sxm)",
     )
     options.add_figures(p)
+    options.add_as(p)
     options.add_step(p)
     options.add_formats(p)
     p.add_argument(
@@ -81,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
         models, machines = data.everything()
     if len(args.on) > 4:
         raise InputError("at most four machines can be compared: give --on up to four times")
-    first = [args.model] if args.model else []
+    model = load_model(args.model, args.as_type) if args.as_type else args.model
+    first = [model] if args.model else []
     if args.element and args.predict:
         raise InputError("--predict is for a page: an element carries no predictions")
     if args.element:
@@ -90,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     typed = (args.bandwidth, args.peak, args.memory) != (None, None, None)
     on = [options.machine(args, name) for name in args.on or [None]] if typed else args.on
     arguments = {
-        "model": args.model,
+        "model": model,
         "on": on,
         "step": options.step(args),
         "formats": {name: getattr(args, name) for name in ("weights", "kv", "compute", "ceilings")},

@@ -75,6 +75,7 @@ def _files(args: argparse.Namespace) -> int:
     over = _layout(args)
     resolver = Resolver(
         model=args.model,
+        as_type=args.as_type,
         weights=args.weights,
         kv=args.kv,
         compute=args.compute,
@@ -145,6 +146,7 @@ def _one(args: argparse.Namespace) -> int:
             link=over["link"],
             latency=over["latency"],
             model=args.model,
+            as_type=args.as_type,
             machine=args.on,
             weights=args.weights,
             kv=args.kv,

@@ -24,6 +24,7 @@ def add(p: argparse.ArgumentParser) -> None:
     p.add_argument("models", nargs="+", metavar="MODEL", help="names or files, as for explain")
     p.add_argument("--on", nargs="+", action="extend", metavar="MACHINE", help="machines")
     options.add_figures(p)
+    options.add_as(p)
     p.add_argument(
         "--batch",
         metavar="LIST",
@@ -68,7 +69,7 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
     batches = sweeping.span(args.batch, "--batch")
     contexts = sweeping.span(args.context, "--context")
     drafted = parse_count(args.drafted, "--drafted")
-    models = [load_model(m) for m in args.models]
+    models = [load_model(m, args.as_type) for m in args.models]
     machines = [options.machine(args, name) for name in args.on or [None]]
     weights = args.weights.split(",") if args.weights else [None]
     caches = args.kv.split(",") if args.kv else [None]

@@ -37,6 +37,7 @@ class Request:
     """What was asked for; `None` was not said."""
 
     model: str | None = None
+    as_type: str | None = None
     engine: str | None = None
     weights: str | None = None
     kv: str | None = None
@@ -217,7 +218,7 @@ def choose(request: Request) -> Chosen:
         contexts=request.contexts or (32,),
         prompts=(512,) if request.prompts is None else request.prompts,
         seconds=request.seconds,
-        model=_cut(name, request.layers) if request.layers else model,
+        model=_cut(name, request.layers, request.as_type) if request.layers else model,
         weights={"int8": "w8a16"}.get(weights or "", weights),
         memory=memory,
         speed=CORE * (os.cpu_count() or 1) if device == "cpu" else None,
@@ -268,13 +269,13 @@ def _model(request: Request, device: str) -> tuple[str, Model | None]:
         if demo.is_demo(request.gguf):
             return demo.NAME, load(demo.NAME)
         try:
-            return request.gguf, load(request.gguf)
+            return request.gguf, load(request.gguf, request.as_type)
         except (UnsupportedError, NotFound):
             raise
         except InputError:
             return request.gguf, None
     if request.model is not None:
-        return request.model, load(request.model)
+        return request.model, load(request.model, request.as_type)
     memory = _memory(device) or 8e9
     names = SMALL if device == "cpu" else LARGE
     for name in names:
@@ -284,10 +285,10 @@ def _model(request: Request, device: str) -> tuple[str, Model | None]:
     raise InputError("no small model fits in memory; name one, with --layers")
 
 
-def _cut(name: str, layers: int) -> Model:
+def _cut(name: str, layers: int, as_type: str | None) -> Model:
     from ..place.resolve import shortened
 
-    return shortened(name, layers)
+    return shortened(name, layers, as_type)
 
 
 def _endpoint(request: Request) -> Chosen:

@@ -28,8 +28,8 @@ class Config:
     Attributes:
         class_defaults: what its class takes for a key that is not there, where a config holds
             only what differs from that: a nested one. Those that were used are in ``filled``.
-        strict: whether its type was told by something else than its ``model_type``: then what
-            looks structural and was not read is refused, too.
+        strict: whether somebody said which type it is: then all that looks structural and was
+            not read is refused.
     """
 
     def __init__(self, data: dict[str, Any], where: str) -> None:
@@ -109,9 +109,9 @@ class Config:
                     f"{self.where}: {name} is {short(found)} and {other} is {short(value)}, "
                     "which should be the same"
                 )
-        if found is None and name in self.class_defaults:
-            if not any(n in self.data for n in (name, *self.aliases.get(name, ()))):
-                found = self.filled[name] = self.class_defaults[name]
+        names = (name, *self.aliases.get(name, ()))
+        if name in self.class_defaults and not any(n in self.data for n in names):
+            found = self.filled[name] = self.class_defaults[name]
         return found
 
     def _find(self, names: tuple[str, ...], default: Any) -> tuple[str, Any]:

@@ -94,13 +94,26 @@ _ANNOUNCED = frozenset(
 """Announced by published configs, and without effect on what is counted where nobody reads it."""
 
 
+_SWITCHES = frozenset(
+    """attention_bias use_bias mlp_bias norm_bias use_qk_norm qk_norm_type sliding_window
+    sliding_window_size sliding_window_pattern use_expert_bias use_parallel_residual
+    parallel_attn norm_after attention_layer_norm use_mla add_out_norm""".split()
+)
+"""Of these, what does change shapes or windows where somebody else's architecture obeys it."""
+
 SYNONYMS = (
-    frozenset("""num_experts num_local_experts n_routed_experts moe_num_experts
-    num_routed_experts""".split()),
-    frozenset("""num_experts_per_tok num_experts_per_token moe_topk moe_k moe_top_k top_k_experts
-    experts_per_token num_selected_experts""".split()),
-    frozenset("""n_shared_experts num_shared_experts num_shared_expert
-    moe_num_shared_experts""".split()),
+    frozenset(
+        """num_experts num_local_experts n_routed_experts moe_num_experts
+    num_routed_experts""".split()
+    ),
+    frozenset(
+        """num_experts_per_tok num_experts_per_token moe_topk moe_k moe_top_k top_k_experts
+    experts_per_token num_selected_experts""".split()
+    ),
+    frozenset(
+        """n_shared_experts num_shared_experts num_shared_expert
+    moe_num_shared_experts""".split()
+    ),
     frozenset("""moe_intermediate_size expert_ffn_hidden_size moe_ffn_hidden_size""".split()),
 )
 """Names of one thing: what another of them says too needs no reader."""
@@ -121,6 +134,9 @@ def left(data: dict[str, Any], seen: set[str], *, strict: bool) -> list[str]:
             continue
         if key in NAMED:
             found.append(key)
+        elif strict and key in _SWITCHES:
+            if not (key.startswith("sliding") and data.get("use_sliding_window") is False):
+                found.append(key)
         elif key in _ANNOUNCED or _HARMLESS.search(key) or not _structural(value):
             continue
         elif (_COUNTED.match(key) and _number(value)) or (strict and _LOOKS.search(key)):

@@ -76,7 +76,8 @@ def _elsewhere(name: str, error: NotFound, as_type: str | None) -> Model:
         folder = hub.fetch(repo)
     except MissingExtra as missing:
         raise NotFound(f"{error}; tried {_listed(tried)}; {missing}") from None
-    return from_path(folder, as_type).altered(name=repo.name, source=f"{repo.repo} on the hub ({folder})")
+    where = f"{repo.repo} on the hub ({folder})"
+    return from_path(folder, as_type).altered(name=repo.name, source=where)
 
 
 def _listed(names: list[str]) -> str:

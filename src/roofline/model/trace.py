@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import catalogue
-from ..errors import InputError, MissingExtra, UnsupportedError
+from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from ..record import record
 from ..step import TOKENS, entries, held, pairs
 from ..work import Operator
-from .config import Config, read_json
+from .config import Config, read_json, short
 from .families.common import dtype
 from .ffn import Experts
 from .model import Layer, Model, Uniform
@@ -67,26 +67,47 @@ class TracedAttention:
         )
 
 
-def load(name: str) -> Model:
-    """The model of a ``config.json``, its folder or a catalogue name, counted from its class.
+def load(name: str, as_type: str | None = None) -> Model:
+    """The model of a name, counted from its class: of a catalogue's name, a ``config.json``, its
+    folder, or a repository in the Hugging Face cache.
+
+    Args:
+        as_type: the ``model_type`` whose class to build, where the config names another.
 
     Raises:
-        InputError: not a config.
+        InputError: not a config; a GGUF file, which names no class.
         NotFound: no such name or file.
         UnsupportedError: a class that cannot be built or run without weights, or has a state.
         MissingExtra: torch and transformers are not installed.
     """
-    path = os.path.join(name, "config.json") if os.path.isdir(name) else name
+    path = os.path.expanduser(name)
+    path = os.path.join(path, "config.json") if os.path.isdir(path) else path
     if not os.path.isfile(path):
-        entry = catalogue.find(name, catalogue.read("model/catalogue.json")["models"], "model")
-        return from_config(entry["config"], entry["name"])
+        try:
+            entry = catalogue.find(name, catalogue.read("model/catalogue.json")["models"], "model")
+        except NotFound:
+            folder = _cached(name)
+            if folder is None:
+                raise
+            path = os.path.join(folder, "config.json")
+        else:
+            return from_config(entry["config"], entry["name"], as_type)
+    if path.endswith(".gguf"):
+        raise InputError(f"{path}: --trace builds a config's class; a GGUF file names none")
     data = read_json(path, constants=True)
     if not isinstance(data, dict):
         raise InputError(f"{path}: a config is a JSON object")
-    return from_config(data, path)
+    return from_config(data, path, as_type)
 
 
-def from_config(data: dict[str, Any], where: str = "config") -> Model:
+def _cached(name: str) -> str | None:
+    from ..files import hub
+
+    repo = hub.parse(name)
+    return hub.find(repo) if repo is not None else None
+
+
+def from_config(data: dict[str, Any], where: str = "config", as_type: str | None = None) -> Model:
     """The model of a parsed config, counted from its class."""
     try:
         import torch
@@ -98,7 +119,13 @@ def from_config(data: dict[str, Any], where: str = "config") -> Model:
     quiet()
     given = json.loads(json.dumps(data))
     given.pop("quantization_config", None)
-    kind = given.pop("model_type", "")
+    kind = as_type or given.pop("model_type", "")
+    given.pop("model_type", None)
+    if kind not in transformers.CONFIG_MAPPING:
+        raise UnsupportedError(
+            f"{where}: --trace: transformers {transformers.__version__} has no model_type "
+            f"{short(kind)}; '--as TYPE' names one that it has"
+        )
     try:
         config = transformers.AutoConfig.for_model(kind, **given)
         with torch.device("meta"):

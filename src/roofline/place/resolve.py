@@ -34,6 +34,7 @@ class Resolver:
     Attributes:
         model, weights, kv, compute, machine: options; they fill what points leave open, and
             `model` and `machine` also replace names that roofline does not know.
+        as_type: the architecture to count `model` as.
         ceilings: ``datasheet`` or ``measured``; by default a point's own measured roof, then the
             machine's own default.
         layout: how the model lay over several devices, where points do not say.
@@ -41,6 +42,7 @@ class Resolver:
     """
 
     model: str | None = None
+    as_type: str | None = None
     weights: str | None = None
     kv: str | None = None
     compute: str | None = None
@@ -117,7 +119,10 @@ class Resolver:
             if name is None:
                 continue
             try:
-                model = load(name) if point.layers is None else shortened(name, point.layers)
+                kind = self.as_type if name == self.model else None
+                model = load(name, kind)
+                if point.layers is not None:
+                    model = cut(model, point.layers)
                 break
             except NotFound:
                 if name == self.model:
@@ -206,16 +211,24 @@ def _own_machine(point: Point) -> Machine:
     )
 
 
-def shortened(name: str, layers: int) -> Model:
+def shortened(name: str, layers: int, as_type: str | None = None) -> Model:
     """The first layers of a model, as an engine ran it that was given no more.
 
     Raises:
         NotFound: no such model.
         InputError: more layers than the model has.
     """
-    model = load(name)
+    return cut(load(name, as_type), layers)
+
+
+def cut(model: Model, layers: int) -> Model:
+    """The first layers of a model.
+
+    Raises:
+        InputError: more layers than the model has.
+    """
     if not 1 <= layers <= model.depth:
-        raise InputError(f"{name} has {model.depth} layers, not {layers}")
+        raise InputError(f"{model.name} has {model.depth} layers, not {layers}")
     first = set(sorted({i for layer in model.layers for i in layer.indices})[:layers])
     kept = (
         replace(layer, indices=here)

@@ -48,6 +48,7 @@ class Typed:
     link: str | float | None = None
     latency: float | None = None
     model: str | None = None
+    as_type: str | None = None
     machine: str | None = None
     weights: str | None = None
     kv: str | None = None
@@ -101,7 +102,7 @@ def _steps(typed: Typed) -> Placed:
         group = Group(typed.batch, 1, (typed.context or 1) - 1)
         tokens = typed.batch
     case = Case(
-        load_model(str(typed.model)),
+        load_model(str(typed.model), typed.as_type),
         _machine(typed),
         weights=typed.weights,
         kv=typed.kv,

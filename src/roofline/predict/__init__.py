@@ -42,6 +42,7 @@ def predict(
     output: int | None = None,
     concurrency: int | None = None,
     parallel: Parallel | None = None,
+    as_type: str | None = None,
     **formats: Any,
 ) -> Prediction:
     """How long a step, a batch of requests or a served workload takes.
@@ -53,9 +54,10 @@ def predict(
         batch, prompt, output: a batch of requests that start together.
         concurrency: instead of a batch: requests in flight at a server.
         parallel: the layout over several devices.
+        as_type: the architecture to count the model as; see :func:`roofline.load_model`.
         formats: ``weights``, ``kv``, ``compute``, ``usable``, as for a case.
     """
-    case = Case(load_model(model), load_machine(machine), parallel=parallel, **formats)
+    case = Case(load_model(model, as_type), load_machine(machine), parallel=parallel, **formats)
     p = Predictor(case, load_profile(engine))
     if concurrency is not None:
         return predict_served(p, concurrency, prompt or 1024, output or 256)

@@ -29,7 +29,8 @@ FILES: dict[str, tuple[str, ...]] = {
         "olmo", "olmo2", "olmo3", "gpt_neox", "starcoder2", "cohere", "cohere2", "stablelm",
         "apertus", "apertus1p5_text", "arcee", "bitnet", "exaone4", "glm", "glm4", "granite_swa",
         "hunyuan_v1_dense", "jais2", "nanochat", "nemotron", "persimmon", "phi4_multimodal",
-        "diffllama", "doge", "modernbert-decoder", "moshi",
+        "diffllama", "doge", "modernbert-decoder", "moshi", "glm4v_text", "glm_ocr_text",
+        "molmo2_text",
     ),
     "experts": (
         "mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss", "afmoe", "aria_text", "beam",
@@ -89,7 +90,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "llava_qwen", "llava_next", "llava_next_video", "llava_onevision", "llava_onevision1_5",
         "video_llava", "vipllava", "bunny-llama", "mobilevlm", "internvl", "internvl_chat",
         "interns1", "internlmxcomposer2", "NVLM_D", "h2ovl_chat", "skywork_chat", "glm4v",
-        "glm46v", "glm4v_moe", "glm_ocr", "minicpmv", "minicpmo", "idefics2", "idefics3",
+        "glm46v", "glm4v_moe", "glm_ocr", "molmo2", "minicpmv", "minicpmo", "idefics2", "idefics3",
         "smolvlm", "phi3_v", "phi4mm", "deepseek_vl_v2", "deepseek_vl", "multi_modality", "janus",
         "ovis", "ovis2_5", "ovis2", "aria", "aya_vision", "cohere2_vision", "ultravox", "voxtral",
         "granite_speech", "ernie4_5_vl_moe", "ernie4_5_moe_vl", "paddleocr_vl", "blip-2",
@@ -129,14 +130,14 @@ def read(config: Config, as_type: str | None = None) -> Model:
         return multimodal.read(config, as_type)
     own = config.kind or kind
     try:
-        model = _by(config, kind, strict=bool(note))
+        model = _by(config, kind, strict=as_type is not None)
     except RooflineError:
         # A type that means something else in transformers (Grok-2's "git"): then its class.
         other = next((k for n in types.named(config) if (k := types.of_class(n))), kind)
         if as_type is not None or _HOME[other] == _HOME[kind]:
             raise
         try:
-            model = _by(config, kind := other, strict=True)
+            model = _by(config, kind := other, strict=False)
         except RooflineError:
             pass
         else:

@@ -181,6 +181,13 @@ ROWS: dict[str, Family] = {
         norm_parameters=2, defaults={"qk_layernorm": True},
     ),
 }  # fmt: skip
+ROWS["glm4v_text"] = replace(ROWS["glm4"], heads=QWEN, defaults={})
+ROWS["glm_ocr_text"] = replace(ROWS["glm4"], heads=PLAIN, defaults={})
+ROWS["molmo2_text"] = Family(
+    heads=Heads(out_bias=False, qk_norm="use_qk_norm"),
+    aliases={"attention_bias": ("qkv_bias",)},
+    defaults={"use_qk_norm": True},
+)
 ROWS["mistral3_text"] = ROWS["mistral"]
 ROWS["apertus1p5_text"] = ROWS["apertus"]
 
@@ -197,6 +204,8 @@ def dense(c: Config) -> Model:
         return model.altered(tables=model.tables + model.hidden, notes=(*model.notes, aside))
     if c.kind == "modernbert-decoder":
         return _modern(c, f)
+    if c.kind == "molmo2_text":
+        return _molmo(c, f)
     if c.kind == "doge" and c.flag("is_moe"):
         raise c.refuse("is_moe is not counted")
     for key in ("num_experts", "num_experts_per_tok") if c.kind == "doge" else ():
@@ -223,6 +232,18 @@ def dense(c: Config) -> Model:
     if c.kind == "apertus1p5_text" and c.has("output_vocab_size"):
         raise c.refuse("output_vocab_size is not counted")
     return read(c, f)
+
+
+def _molmo(c: Config, f: Family) -> Model:
+    # Molmo 2: Qwen3's norms of heads or OLMo's, and rows for image tokens beside the table.
+    kind = c.word("qk_norm_type", default="qwen3")
+    if kind not in ("qwen3", "olmo"):
+        raise c.refuse(f"qk_norm_type '{kind[:40]}' is not counted")
+    if kind == "olmo" and c.flag("use_qk_norm"):
+        f = replace(f, heads=replace(f.heads, qk_norm="full"))
+    model = read(c, f)
+    rows = c.integer("additional_vocab_size", default=128, least=0)
+    return model.altered(tables=model.tables + rows * model.hidden)
 
 
 def _modern(c: Config, f: Family) -> Model:

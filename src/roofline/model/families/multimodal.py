@@ -92,10 +92,11 @@ WRAPPERS: dict[str, Wrapper] = {
     "NVLM_D": Wrapper("qwen2", _LM),
     "h2ovl_chat": Wrapper("", _LM),
     "skywork_chat": Wrapper("", _LM),
-    "glm4v": Wrapper("glm4"),
-    "glm46v": Wrapper("glm4"),
+    "glm4v": Wrapper("glm4v_text"),
+    "glm46v": Wrapper("glm4v_text"),
     "glm4v_moe": Wrapper("glm4_moe"),
-    "glm_ocr": Wrapper("glm4"),
+    "glm_ocr": Wrapper("glm_ocr_text"),
+    "molmo2": Wrapper("molmo2_text"),
     "minicpmv": Wrapper("", "llm.model"),
     "minicpmo": Wrapper("", "llm.model"),
     "idefics2": Wrapper("mistral", "model.text_model"),
@@ -241,9 +242,8 @@ def _kind(c: Config, text: Config, wrapper: Wrapper) -> str:
     for name in (*(types.named(text) if text.data is not c.data else ()), *types.named(c)):
         if name in LANGUAGE:
             return LANGUAGE[name]
-        if found := types.of_class(name):
-            if found not in WRAPPERS:
-                return found
+        if (found := types.of_class(name)) and found not in WRAPPERS:
+            return found
     if wrapper.text:
         return wrapper.text
     raise c.refuse("it does not say which text model it has; '--as TYPE' does")

@@ -181,7 +181,7 @@ def _hunyuan(c: Config, f: Family) -> Family:
 def _frequent(c: Config, f: Family) -> Family:
     if c.integer("moe_layer_frequency", default=1) != 1:
         raise c.refuse("moe_layer_frequency other than 1")
-    if not c.flag("use_residual", default=True) or not c.flag("parallel_attn_mlp_res", default=True):
+    if not all(c.flag(k, default=True) for k in ("use_residual", "parallel_attn_mlp_res")):
         raise c.refuse("experts without the dense network beside are not counted")
     return f
 

@@ -20,10 +20,10 @@ ALIASES = {
     "qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen2_5_omni_text": "qwen2",
     "qwen3_vl_text": "qwen3", "qwen3_omni_text": "qwen3",
     "qwen3_vl_moe_text": "qwen3_moe", "qwen3_omni_moe_text": "qwen3_moe",
-    "glm4v_text": "glm4", "glm_ocr_text": "glm4", "glm4v_moe_text": "glm4_moe",
+    "glm4v_moe_text": "glm4_moe", "mistral4": "deepseek_v3", "hy_v4_vl_text": "hy_v4",
     "paddleocr_vl_text": "ernie4_5", "mllama_text_model": "mllama",
     "emu3_text_model": "llama", "Emu3": "llama", "hunyuan_vl_text": "hunyuan_v1_dense",
-    "granite4_vision_text": "granitemoehybrid", "granite_docling_text": "granite",
+    "granite4_vision_text": "granite", "granite_docling_text": "granite",
     "dots_ocr": "qwen2",
 }  # fmt: skip
 """Types that are another under a name of their own."""
