@@ -15,6 +15,9 @@ from . import keys
 
 LIMITS = {"layers": 10_000, "width": 1 << 24, "vocab": 1 << 28, "experts": 1 << 16}
 
+NESTING = 8
+"""Configs within each other, at most."""
+
 _MISSING = object()
 
 
@@ -41,6 +44,7 @@ class Config:
         self.class_defaults: dict[str, Any] = {}
         self.filled: dict[str, Any] = {}
         self.strict = False
+        self.nesting = 0
 
     @property
     def kind(self) -> str:
@@ -84,8 +88,12 @@ class Config:
         value = self.data.get(name)
         if not isinstance(value, dict):
             raise InputError(f"{self.where}: {name} is missing or not an object")
+        if self.nesting >= NESTING:
+            raise InputError(f"{self.where}: configs nested too deeply")
         self.seen.add(name)
-        return Config(value, f"{self.where} ({name})")
+        inner = Config(value, f"{self.where} ({name})")
+        inner.nesting = self.nesting + 1
+        return inner
 
     def has(self, name: str) -> bool:
         """Whether the key is there and not null."""

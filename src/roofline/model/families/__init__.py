@@ -134,7 +134,7 @@ def read(config: Config, as_type: str | None = None) -> Model:
     except RooflineError:
         # A type that means something else in transformers (Grok-2's "git"): then its class.
         other = next((k for n in types.named(config) if (k := types.of_class(n))), kind)
-        if as_type is not None or _HOME[other] == _HOME[kind]:
+        if as_type is not None or _HOME[other] in (_HOME[kind], "multimodal"):
             raise
         try:
             model = _by(config, kind := other, strict=False)

@@ -8,7 +8,7 @@ from ..config import Config
 from ..latent import LatentAttention
 from ..model import Model
 from ..parts import Matrices, Part
-from .decoder import Family, always, read
+from .decoder import GROUPED, Family, Heads, always, read
 from .mixture import FFNS, Mixture, counted, leading, sparse
 
 
@@ -69,6 +69,13 @@ def row(c: Config) -> Model:
         raise c.refuse("mlp_bias is not counted")
     if f.mixture and not c.has("n_routed_experts"):
         f = replace(f, ffn_rule=always("dense"), draft=False)
+    if c.kind == "deepseek_v2" and not c.flag("use_mla", default=True):
+        # DeepSeek-VL2 tiny and DeepSeek-OCR: plain attention; the widths of the latent are zeros.
+        for key in ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim"):
+            c.get(key)
+        zero = {"head_dim": None} if c.get("head_dim") == 0 else {}
+        c.data = {**c.data, **zero}
+        f = replace(f, mixers=GROUPED, heads=Heads())
     frequency = c.integer("moe_layer_freq", default=1) if f.mixture else 1
     if frequency != 1:
         raise c.refuse("moe_layer_freq other than 1")

@@ -14,7 +14,7 @@ from typing import Any
 from ... import catalogue
 from ...errors import InputError
 from ...record import record
-from ..config import Config, short
+from ..config import NESTING, Config, short
 from ..model import Layer, Model
 from . import types
 
@@ -153,11 +153,13 @@ def nests(c: Config) -> str:
 
 def text_of(data: dict[str, Any]) -> dict[str, Any]:
     """The parsed config of the text model inside a wrapper's, empty where there is none."""
-    for key in NESTED:
-        inner = data.get(key)
-        if isinstance(inner, dict):
-            return text_of(inner) or inner
-    return {}
+    found: dict[str, Any] = {}
+    for _ in range(NESTING):
+        inner = next((data[k] for k in NESTED if isinstance(data.get(k), dict)), None)
+        if inner is None:
+            break
+        found = data = inner
+    return found
 
 
 def _shaped(data: dict[str, Any]) -> bool:
@@ -178,7 +180,7 @@ def wraps(c: Config, known: Mapping[str, str]) -> bool:
     key = nests(c)
     if not key:
         return False
-    inner = Config(c.data[key], c.where)
+    inner = c.sub(key)
     kind = types.canonical(inner.kind, known)
     return wraps(inner, known) if not kind else known[kind] not in ("seq2seq", "encoders")
 
