@@ -273,8 +273,10 @@ def test_a_shortened_model_is_what_the_engine_ran() -> None:
 def test_every_sample_can_be_placed_and_said_in_both_languages(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = "--model llama-3.1-8b --weights bf16 --on h100-sxm --batch 4 --prompt 64 --output 32"
+    given = "--weights bf16 --on h100-sxm --batch 4 --prompt 64 --output 32"
     for name in sorted(os.listdir(SAMPLES)):
+        spread = name == "inferencex.json"  # its experts are spread: a model without is no answer
+        options = f"{given} --model {'deepseek-v3' if spread else 'llama-3.1-8b'}"
         for language in ("en", "zh"):
             line = ["place", str(SAMPLES / name), *options.split(), "--lang", language]
             assert main(line) == 0, name

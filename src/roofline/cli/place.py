@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from itertools import islice
-from typing import Any
+import sys
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 from ..bound import ALONE
 from ..errors import InputError
@@ -13,6 +15,10 @@ from ..parallel.layout import Parallel
 from ..screen import columns
 from ..units import parse_quantity
 from . import options
+
+if TYPE_CHECKING:
+    from ..machine.machine import Machine
+    from ..place.placed import Placed
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -36,9 +42,8 @@ def add(p: argparse.ArgumentParser) -> None:
     t.add_argument("--bytes", metavar="BYTES", help="read in a step, counted by yourself: 35.5GB")
     t.add_argument("--achieved", metavar="BYTES/S", help="a bandwidth that somebody measured")
     t.add_argument("--working-set", metavar="BYTES", help="what that measurement read again")
-    t.add_argument("--bandwidth", metavar="BYTES/S", help="the memory ceiling: 232GB/s")
-    t.add_argument("--peak", metavar="FLOP/S", help="the compute ceiling: 312TFLOP/s")
     t.add_argument("--roof", metavar="X", help="tokens/s that somebody's roof allows")
+    options.add_figures(p)
     options.add_parallel(p)
     options.add_output(p)
 
@@ -69,7 +74,7 @@ def _files(args: argparse.Namespace) -> int:
     from ..engines import importers
     from ..place.judgement import BLOCK, judgements
     from ..place.placed import place
-    from ..place.resolve import Resolver
+    from ..place.resolve import OtherModel, Resolver
 
     words = options.words(args)
     over = _layout(args)
@@ -79,26 +84,44 @@ def _files(args: argparse.Namespace) -> int:
         weights=args.weights,
         kv=args.kv,
         compute=args.compute,
-        machine=args.on,
+        machine=_machine(args),
         ceilings=args.ceilings,
         layout=over["parallel"],
         link=over["link"],
         latency=over["latency"],
     )
-    found = (
-        place(*resolver.case(point)) for point in importers.points(args.files, options.unsaid(args))
-    )
+    aside: list[str] = []
+
+    def each() -> Iterator[Placed]:
+        for point in importers.points(args.files, options.unsaid(args)):
+            try:
+                yield place(*resolver.case(point))
+            except OtherModel as other:  # the file's other rows may be of the model asked about
+                aside.append(str(other))
+
+    found = each()
+    first = next(found, None)
+    if first is None and aside:
+        raise InputError(aside[0])
+    found = chain([] if first is None else [first], found)
     if args.json:
         for placed, gap in judgements(found):
             _print_json(placed, gap)
-        return 0
-    from ..place.summary import text
+    else:
+        from ..place.summary import text
 
-    kept = list(islice(found, BLOCK))
-    print(text(kept, words, columns=columns()))
-    if skipped := sum(1 for _ in found):
-        print(words("place.skipped", count=skipped))
+        kept = list(islice(found, BLOCK))
+        print(text(kept, words, columns=columns()))
+        if skipped := sum(1 for _ in found):
+            print(words("place.skipped", count=skipped))
+    if aside:
+        print(words("place.aside", count=len(aside), first=aside[0]), file=sys.stderr)
     return 0
+
+
+def _machine(args: argparse.Namespace) -> str | Machine | None:
+    typed = (args.bandwidth, args.peak, args.memory) != (None, None, None)
+    return options.machine(args, args.on) if typed else args.on
 
 
 def _print_json(placed: Any, gap: Any) -> None:

@@ -7,8 +7,6 @@ assumed: what is still missing is refused with the options that would supply it.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,10 +19,15 @@ from ..model.model import Model
 from ..parallel.layout import Parallel
 from ..points import Point
 from ..record import replace
+from .names import in_catalogue, weights_of
 from .placed import layout
 
-_QUANT = re.compile(r"[-_.](i?q\d\w*|f16|f32|bf16|mxfp4\w*|fp8|awq|gptq|\d+bit)$", re.I)
-_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+ALIKE = 0.1
+"""Sizes that differ by more are of two models, however each tool counts parameters."""
+
+
+class OtherModel(InputError):
+    """A row of a model that is not the one asked about, and that is not known."""
 
 
 @dataclass(slots=True)
@@ -32,8 +35,9 @@ class Resolver:
     """Cases for points, each made once.
 
     Attributes:
-        model, weights, kv, compute, machine: options; they fill what points leave open, and
-            `model` and `machine` also replace names that roofline does not know.
+        model, weights, kv, compute, machine: options. `weights`, `kv` and `compute` fill what
+            points leave open; `model` and `machine` are taken whatever a file calls them, but
+            for rows of llama.cpp's tables that name, or are as large as, another model.
         as_type: the architecture to count `model` as.
         ceilings: ``datasheet`` or ``measured``; by default a point's own measured roof, then the
             machine's own default.
@@ -46,7 +50,7 @@ class Resolver:
     weights: str | None = None
     kv: str | None = None
     compute: str | None = None
-    machine: str | None = None
+    machine: str | Machine | None = None
     ceilings: str | None = None
     layout: Parallel | None = None
     link: str | float | None = None
@@ -66,6 +70,8 @@ class Resolver:
         model = self._model(point, missing)
         point = point.filled(weights=self.weights, kv=self.kv, compute=self.compute)
         weights = self._weights(point, model)
+        if weights is None and model is not None:
+            weights = _stored(point, model)
         if weights is None:
             missing.append("--weights")
         roof = point.roof if self.ceilings != "datasheet" else None
@@ -74,17 +80,18 @@ class Resolver:
         if missing:
             raise InputError(_ask(point, missing))
         over = layout(point)
-        key = (id(model), weights, point.kv, point.compute, name, over, id(roof) if own else None)
+        key = (id(model), weights, point.kv, point.compute, name, over, id(roof) if own else None,
+               point.engine)  # fmt: skip
         if key not in self._cases:
             if len(self._cases) > 512:
                 self._cases.clear()
-            machine = _own_machine(point) if own else load_machine(str(name))
+            machine = _own_machine(point) if own else self._loaded(str(name))
             self._cases[key] = Case(
                 model,  # type: ignore[arg-type]
                 machine,
-                weights=weights,
+                weights=weights or None,
                 kv=point.kv,
-                compute=point.compute,
+                compute=point.compute or _multiplied_as(point, weights or "", machine),
                 ceilings=None if own else self.ceilings,
                 parallel=None if over.single else over,
                 link=self.link,
@@ -95,13 +102,15 @@ class Resolver:
         return point, self._cases[key]
 
     def _spread(self, point: Point) -> Point:
-        """The point with the layout that was given, where it does not say another.
+        """The point with the layout that was given, where it does not say another number of
+        devices by a layout of its own.
 
         Raises:
             InputError: it ran on another number of devices.
         """
         given = self.layout
-        if given is None or point.layout is not None:
+        said = point.layout
+        if given is None or (said is not None and said.devices != given.devices):
             return point
         if point.devices not in (1, given.devices):
             raise InputError(
@@ -111,29 +120,48 @@ class Resolver:
         return replace(point, devices=given.devices, layout=given)
 
     def _model(self, point: Point, missing: list[str]) -> Model | None:
-        key = (point.model, point.layers)
+        key = (point.model, point.layers, point.parameters)
         if key in self._models:
             return self._models[key]
-        model = None
-        for name in (*_names(point.model), self.model):
-            if name is None:
-                continue
-            try:
-                kind = self.as_type if name == self.model else None
-                model = load(name, kind)
-                if point.layers is not None:
-                    model = cut(model, point.layers)
-                break
-            except NotFound:
-                if name == self.model:
-                    raise
-        if model is None:
+        name = self._model_name(point)
+        if name is None:
             missing.append("--model")
             return None
+        model = self._asked() if name == self.model else load(name)
+        if point.layers is not None:
+            model = cut(model, point.layers)
         if len(self._models) > 512:
             self._models.clear()
         self._models[key] = model
         return model
+
+    def _asked(self) -> Model:
+        return load(str(self.model), self.as_type)
+
+    def _model_name(self, point: Point) -> str | None:
+        """The name that was given, unless the row is of another model; else what the file says,
+        looked for on this machine alone.
+
+        Raises:
+            OtherModel: the row is of a model that is not known.
+        """
+        said = point.model
+        if self.model is None:
+            return in_catalogue(said, point.parameters) or _on_disk(said)
+        given = self._asked().parameters
+        if point.parameters is not None and _apart(point.parameters, given):
+            other = in_catalogue(said, point.parameters)
+            if other is None:
+                raise OtherModel(
+                    f"{_where(point)}: '{(said or '?')[:60]}' of {point.parameters / 1e9:.3g} "
+                    f"billion parameters is not {self.model}, and not known"
+                )
+            return other
+        if point.engine == "llama.cpp" and point.parameters is None:
+            other = in_catalogue(said)
+            if other is not None and _apart(load(other).parameters, given):
+                return other
+        return self.model
 
     def _weights(self, point: Point, model: Model | None) -> str | None:
         """The format by name; for a file of known size, the average that it comes to."""
@@ -145,11 +173,14 @@ class Resolver:
 
     def _machine_name(self, point: Point, missing: list[str]) -> str | None:
         if self.machine is not None:
-            return self.machine
+            return self.machine if isinstance(self.machine, str) else self.machine.name
         if point.machine is not None and self._known(point.machine) is not None:
             return point.machine
         missing.append("--on")
         return None
+
+    def _loaded(self, name: str) -> Machine:
+        return self.machine if isinstance(self.machine, Machine) else load_machine(name)
 
     def _known(self, name: str) -> Machine | None:
         if name not in self._machines:
@@ -162,17 +193,42 @@ class Resolver:
         return self._machines[name]
 
 
-def _names(said: str | None) -> Iterable[str]:
-    """What a file calls its model, and what is left without path, ending and quantisation."""
+def _apart(one: float, other: float) -> bool:
+    return abs(one / other - 1) > ALIKE
+
+
+def _on_disk(said: str | None) -> str | None:
+    """A model that is on this machine under that name: a path, or a download in a cache."""
+    from ..files import hub, ollama
+
     if said is None:
-        return
-    if os.path.exists(said) or not said.lower().endswith(".gguf"):
-        yield said
-    name = said.replace("\\", "/").rsplit("/", 1)[-1]
-    name = _SHARD.sub("", name.removesuffix(".gguf"))
-    while (shorter := _QUANT.sub("", name)) != name:
-        name = shorter
-    yield name
+        return None
+    if os.path.exists(said) or ollama.find(said) is not None:
+        return said
+    repo = hub.parse(said)
+    return said if repo is not None and hub.find(repo) is not None else None
+
+
+def _multiplied_as(point: Point, weights: str, machine: Machine) -> str | None:
+    """The arithmetic of llama.cpp's quantised products: bytes, where the machine has a unit for
+    them (ggml's MMQ kernels); ``None`` for what the format runs in elsewhere."""
+    quantised = weights.endswith("bits") or weights.startswith(("q", "iq", "mxfp4"))
+    if point.engine != "llama.cpp" or not quantised:
+        return None
+    peaks = machine.roof().compute
+    wide = max((peaks[p].value for p in ("bf16", "fp16") if p in peaks), default=0.0)
+    return "int8" if "int8" in peaks and peaks["int8"].value > wide else None
+
+
+def _stored(point: Point, model: Model) -> str | None:
+    """The format that a point's name ends in, or empty for the checkpoint's own, as ``explain``
+    takes it. llama.cpp runs files of its own: only what makers publish quantised says theirs."""
+    said = weights_of(point.model)
+    if said is not None:
+        return said
+    name = model.formats(None, None)[0].name
+    plain = name in ("bf16", "fp16", "fp32")
+    return None if point.engine == "llama.cpp" and plain else ""
 
 
 def _where(point: Point) -> str:
