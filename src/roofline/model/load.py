@@ -218,7 +218,7 @@ def from_config(
         return model.altered(scheme=Unread(str(error)))
 
 
-_QUANTISED = {"quantization_config", "compression_config", "quantization"}
+_QUANTISED = {"quantization_config", "compression_config", "quantization", "quantize"}
 
 
 def _text(data: dict[str, Any]) -> dict[str, Any]:

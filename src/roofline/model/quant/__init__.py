@@ -28,13 +28,26 @@ METHODS = {
     "bitsandbytes": ("bitsandbytes", "read"),
     "torchao": ("torchao", "read"),
     "quark": ("quark", "read"),
+    "exl2": ("codebooks", "exl"),
+    "exl3": ("codebooks", "exl"),
+    "aqlm": ("codebooks", "aqlm"),
+    "higgs": ("codebooks", "higgs"),
+    "hqq": ("codebooks", "hqq"),
+    "quanto": ("codebooks", "quanto"),
+    "eetq": ("codebooks", "eetq"),
+    "bitnet": ("codebooks", "bitnet"),
+    "fp_quant": ("codebooks", "fp_quant"),
+    "ascend": ("codebooks", "ascend"),
+    "w8a8_int8": ("codebooks", "by_channel"),
+    "w8a8_fp8": ("codebooks", "by_channel"),
 }
 
 _SAME = {
     "modelopt_fp4": "modelopt", "modelopt_fp8": "modelopt", "modelopt_mixed": "modelopt",
     "auto_round": "auto-round", "intel/auto-round": "auto-round", "gptq_marlin": "gptq",
     "awq_marlin": "awq", "gptqmodel": "gptq", "bnb": "bitsandbytes",
-    "compressed_tensors": "compressed-tensors",
+    "compressed_tensors": "compressed-tensors", "exllamav2": "exl2", "exllamav3": "exl3",
+    "optimum-quanto": "quanto", "fpquant": "fp_quant", "hqq_marlin": "hqq",
 }  # fmt: skip
 
 
@@ -85,6 +98,8 @@ def _find(data: dict[str, Any]) -> dict[str, Any] | None:
             found = place.get(key)
             if isinstance(found, dict) and found:
                 return found
+        if isinstance(place.get("quantize"), str):  # Ascend's msmodelslim
+            return {"quant_method": "ascend", "quantize": place["quantize"]}
         mlx = place.get("quantization")
         if isinstance(mlx, dict) and "bits" in mlx and "quant_method" not in mlx:
             return {**mlx, "quant_method": "mlx"}
