@@ -29,6 +29,8 @@ def step_words(step: Step, words: Words) -> str:
         parts = " + ".join(_group(g, words) for g in step.groups)
         return words("phase.mixed", parts=parts) if step.phase == "mixed" else parts
     group = step.groups[0]
+    if step.phase == "encode":
+        return words("phase.encode", batch=group.batch, tokens=group.new_tokens)
     if step.phase == "verify":
         return words(
             "phase.verify",
@@ -131,7 +133,7 @@ def lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
 
 def _speed(e: Explanation, words: Words) -> str:
     b = e.bound
-    own = ("decode", "prefill", "verify")
+    own = ("decode", "prefill", "verify", "encode")
     key = f"say.speed.{e.step.phase if e.step.phase in own else 'step'}"
     key += "s" if key == "say.speed.prefill" and e.step.sequences > 1 else ""
     least = digits(e.step.sequences / b.overlapped_s)
@@ -179,6 +181,10 @@ def _climb(e: Explanation, words: Words) -> list[tuple[str, str]]:
             own=si(own, "B"),
             flops=si(one.flops, "FLOP"),
         )
+    elif c.limit is None and e.step.phase == "encode":
+        key = "say.climb.encode.already" if c.crossing == 1 else "say.climb.encode"
+        tokens = e.step.groups[0].new_tokens
+        text = words(key, crossing=c.crossing, tokens=tokens)
     elif c.crossing == 1:
         text = words("say.climb.already", limit=limit)
     elif c.limit is None:

@@ -155,7 +155,7 @@ class Case:
         """
         if not 0 < usable <= 1:
             raise InputError(f"usable must be over 0 and up to 1, not {usable}")
-        self.model = model
+        self.model = model = model if model.causal else model.encoder()
         self.machine = machine
         self.parallel = parallel or ALONE
         self.roof: Roof = machine.roof(ceilings)
@@ -177,6 +177,7 @@ class Case:
 
             divided = split(model, self.parallel, weights, kv, compute)
             self.work, rounds = divided.path, divided.rounds
+        self._encoder: Case | None = None
         # kind of arithmetic asked for → what it runs in here
         self.arithmetic: dict[str, tuple[str, Figure]] = {}
         for op in self.work.operators:
@@ -242,6 +243,27 @@ class Case:
         options.update(changes)
         return Case(options.pop("model"), options.pop("machine"), **options)
 
+    def for_step(self, step: Step) -> Case:
+        """The case that answers for a step: of the model as it encodes for an encode.
+
+        Raises:
+            InputError: a step with a cache, of a model that attends in both directions.
+            UnsupportedError: an encode of a model whose cache cannot be left out.
+        """
+        if step.phase == "encode":
+            if self.model.encodes:
+                return self
+            if self._encoder is None:
+                self._encoder = self.using(model=self.model.encoder())
+            return self._encoder
+        if self.model.encodes:
+            raise InputError(
+                f"{self.model.name} is an encoder: each token attends to those after it as well, "
+                f"so there is no cache and no {step.phase}; '--phase encode' (in Python "
+                "Step.encode) counts what it does"
+            )
+        return self
+
     def bound(self, step: Step, *, fewest: bool = False) -> Bound:
         """The step under the roof.
 
@@ -250,7 +272,12 @@ class Case:
             fewest: with the fewest experts that can be read, those of one token for all of
                 them, in place of as many as even routing is expected to touch: what no routing
                 beats.
+
+        Raises:
+            InputError: a step with a cache, of an encoder.
         """
+        if self.model.encodes != (step.phase == "encode"):
+            return self.for_step(step).bound(step, fewest=fewest)
         if self._main is not None:
             return self._main.bound(step, fewest=fewest)
         bounds = (c.bound(step, fewest=fewest) for c in self.chains)

@@ -277,7 +277,8 @@ def explain(
     Args:
         model: a model, a catalogue name, or a path to a config.
         machine: a machine, a catalogue name, or a path to a machine file.
-        step: what is run; by default one token of decode at a context of 2048.
+        step: what is run; by default one token of decode at a context of 2048, or for an
+            encoder 512 tokens.
         as_type: the architecture to count a named model as; see
             :func:`roofline.load_model`.
         options: ``weights``, ``kv``, ``compute``, ``ceilings``, ``usable``: see
@@ -290,14 +291,31 @@ def explain(
         model = load_model(model, as_type)
     if isinstance(machine, str):
         machine = load_machine(machine)
-    return explain_case(_case(model, machine, options), step or Step.decode())
+    if step is None:
+        step = Step.decode() if model.phase == "decode" else Step.encode()
+    if step.phase == "encode":
+        model = _encoder(model)
+    return explain_case(_case(model, machine, options), step)
 
 
 def explain_case(case: Case, step: Step) -> Explanation:
-    """The same for a case made before: the fast way to ask about many steps one by one."""
+    """The same for a case made before: the fast way to ask about many steps one by one.
+
+    Raises:
+        InputError: a step with a cache, of an encoder.
+    """
+    case = case.for_step(step)
     bound = case.bound(step)
     fit = case.fit(step)
     return Explanation(case, step, bound, case.climb(step), fit, judge(bound, fit, step.batch))
+
+
+def _encoder(model: Model) -> Model:
+    # Kept with the model, as its cases are.
+    found: Model | None = model.cases.get("encoder")
+    if found is None:
+        found = model.cases["encoder"] = model.encoder()
+    return found
 
 
 def _case(model: Model, machine: Machine, options: dict[str, Any]) -> Case:

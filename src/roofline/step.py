@@ -13,6 +13,7 @@ Everything a step costs is linear in the quantities below (B, T, P: batch, new t
     held(W)           Σ B·min(P+T, W)                      cache entries kept for the next step
     touched(E, k)     E·(1-(1-k/E)^N)                      distinct experts hit by N tokens, as
                                                            expected where each chooses k evenly
+    all_pairs(W)      Σ B·T·(P+T), within W both ways      pairs of bidirectional attention
     chunk_…(W)        as pairs and entries                 attention within chunks of W tokens
     block_…(W, m)     as pairs and entries                 W keys in chosen blocks of m tokens
     latent(…)         Σ min(absorbed, expanded)            FLOPs of latent attention, cheaper form
@@ -70,6 +71,7 @@ class Step:
     >>> Step.prefill(batch=1, prompt=2048)             # P = 0
     >>> Step.prefill(batch=1, prompt=512, past=4096)   # cached prefix, or a chunk
     >>> Step.verify(batch=1, drafted=4, context=2048)  # T = drafted + 1, logits for all
+    >>> Step.encode(batch=32, tokens=512)              # encoders, embedders, rerankers
     >>> Step.mixed(Step.decode(8, 2048), Step.prefill(1, 512))  # weights read once for both
     """
 
@@ -90,6 +92,13 @@ class Step:
         _check("prompt", prompt, 1)
         _check("past", past, 0)
         return Step("prefill", (Group(batch, prompt, past),))
+
+    @staticmethod
+    def encode(batch: Number = 1, tokens: Number = 512) -> Step:
+        """``tokens`` of each sequence into hidden states or one vector: no cache, no logits."""
+        _check("batch", batch, 1)
+        _check("tokens", tokens, 1)
+        return Step("encode", (Group(batch, tokens, 0),))
 
     @staticmethod
     def verify(batch: Number = 1, drafted: Number = 4, context: Number = 2048) -> Step:
@@ -185,6 +194,14 @@ def _seen(n: Number, window: int | None, stride: int) -> Number:
     return total if window is None else total + (n - rising) * window
 
 
+def all_pairs_of(past: Number, new: Number, window: int | None) -> Number:
+    """Keys seen by T queries after P tokens when each sees W tokens both ways, itself included.
+
+    Those up to itself, and those after it: Σ_{d=0..T-1} min(d, W-1).
+    """
+    return causal_pairs(past, new, window) + causal_pairs(0, new, window) - new
+
+
 @record
 class Quantity:
     """One number that a step is priced by; see the module's table.
@@ -269,7 +286,7 @@ class Quantity:
     def _own_json(self) -> dict[str, Any]:
         if self.q in ("pairs", "entries", "held", "block_pairs", "block_entries"):
             return {"q": self.q, "window": self.window, "stride": self.stride}
-        if self.q in ("chunk_pairs", "chunk_entries"):
+        if self.q in ("chunk_pairs", "chunk_entries", "all_pairs"):
             return {"q": self.q, "window": self.window}
         if self.q == "touched":
             return {"q": self.q, "experts": self.experts, "active": self.active}
@@ -353,6 +370,7 @@ _PER_GROUP = {
     "sequences": lambda q, g: 1,
     "rows": lambda q, g: g.new_tokens if g.all_logits else 1,
     "pairs": lambda q, g: causal_pairs(g.past, g.new_tokens, q.window, q.stride),
+    "all_pairs": lambda q, g: all_pairs_of(g.past, g.new_tokens, q.window),
     "entries": _entries,
     "held": _held,
     "chunk_pairs": _chunk_pairs,
@@ -371,6 +389,11 @@ ROWS = Quantity("rows")
 def pairs(window: int | None = None, stride: int = 1) -> Quantity:
     """Query-key pairs under a causal mask."""
     return Quantity("pairs", window, stride)
+
+
+def all_pairs(window: int | None = None) -> Quantity:
+    """Query-key pairs where attention goes both ways."""
+    return Quantity("all_pairs", window)
 
 
 def entries(window: int | None = None, stride: int = 1) -> Quantity:

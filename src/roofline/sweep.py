@@ -102,8 +102,8 @@ class Curve:
 
     Attributes:
         case: model, formats, roof.
-        phase: ``decode``, ``prefill`` or ``verify``.
-        context: of decode and verify, or the prompt of a prefill.
+        phase: ``decode``, ``prefill``, ``verify`` or ``encode``.
+        context: of decode and verify, the prompt of a prefill, or a sequence of an encode.
         batches: over which it goes.
         drafted: for verify.
     """
@@ -118,6 +118,8 @@ class Curve:
         """The step at a batch, or at an array of them."""
         if self.phase == "prefill":
             return Step.prefill(batch, self.context)
+        if self.phase == "encode":
+            return Step.encode(batch, self.context)
         if self.phase == "verify":
             return Step.verify(batch, self.drafted, self.context)
         return Step.decode(batch, self.context)

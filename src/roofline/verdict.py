@@ -98,7 +98,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
 
     stored = case.model.formats(case.options["weights"], case.options["kv"])
     scheme, cache, _ = stored
-    matrix = scheme.weight(case.model.head.path if not case.model.layers else _some_matrix(case))
+    matrix = scheme.weight(_some_matrix(case))
     for name in ("fp8", "int4:128"):
         if (bound.memory_bound or lacking) and _size(name) < matrix.size - 0.05:
             ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
@@ -133,9 +133,7 @@ def _gain(before: Case, after: Case, step: Step) -> float | None:
 
 
 def _some_matrix(case: Case) -> str:
-    layer = case.model.layers[-1]
-    paths = [m.path for part in layer.parts for m in part.linears()]
-    return f"{layer.prefix}.{layer.indices[0]}.{paths[-1]}" if paths else case.model.head.path
+    return case.model.typical
 
 
 def _size(name: str) -> float:

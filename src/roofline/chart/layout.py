@@ -158,11 +158,12 @@ class _Sheet:
 
     def step(self) -> None:
         """The step asked about, and prefill."""
-        x, y = self.on(self.p.prefill)
-        self.mark("prefill", x, y, 7)
-        prompt = count(int(self.p.prefill.label))
-        text = self.words("chart.prefill", prompt=prompt)
-        self.say(3, text, 9, (x, y, ("s", "sw", "n", "nw")))
+        if self.p.prefill is not None:
+            x, y = self.on(self.p.prefill)
+            self.mark("prefill", x, y, 7)
+            prompt = count(int(self.p.prefill.label))
+            text = self.words("chart.prefill", prompt=prompt)
+            self.say(3, text, 9, (x, y, ("s", "sw", "n", "nw")))
         x, y = self.on(self.p.step)
         self.mark("here", x, y, 9)
         key = "chart.you" if self.p.fits is not False else "chart.you.unfit"
@@ -260,7 +261,9 @@ class _Sheet:
 
 
 def _domain(p: Picture, case: Case) -> tuple[tuple[float, float], tuple[float, float]]:
-    xs = [p.ticks[0].intensity, p.step.intensity, p.prefill.intensity * 1.5, p.ridge * 3]
+    xs = [p.ticks[0].intensity, p.step.intensity, p.ridge * 3]
+    if p.prefill is not None:
+        xs.append(p.prefill.intensity * 1.5)
     x = (_down(min(xs) / 1.6), _up(max(xs)))
     used = {name for name, _ in case.arithmetic.values()}
     kinds = (case.machine.datasheet, case.machine.measured)

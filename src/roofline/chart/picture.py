@@ -33,8 +33,8 @@ class Picture:
     Attributes:
         bandwidth: bytes/s; peak: FLOP/s for the decode step's mix of arithmetic; ridge: FLOP/byte.
         step: the step asked about.
-        prefill: a prompt's prefill.
-        ticks: decode at the batches of :data:`TICKS`.
+        prefill: a prompt's prefill; ``None`` for an encoder.
+        ticks: decode (or encode) at the batches of :data:`TICKS`.
         limit: the intensity that decode never passes, or ``None``.
         full: decode at the batch that fills the memory (sequences like the first of the step,
             beside its others), or ``None``.
@@ -49,7 +49,7 @@ class Picture:
     peak: float
     ridge: float
     step: Point
-    prefill: Point
+    prefill: Point | None
     ticks: tuple[Point, ...]
     limit: float | None
     full: Point | None
@@ -73,11 +73,20 @@ class Picture:
         return min(self.peak, self.bandwidth * intensity)
 
 
+def path(step: Step) -> Step:
+    """The step whose batch the picture lets grow, at batch 1: decode at the step's context, or
+    an encode of as many tokens."""
+    group = step.groups[0]
+    if step.phase == "encode":
+        return Step.encode(1, group.new_tokens)
+    return Step.decode(1, group.context if step.phase == "prefill" else group.past + 1)
+
+
 def draw(case: Case, step: Step) -> Picture:
     """The picture of a case around a step: its context, or its prompt, sets the scene."""
     group = step.groups[0]
     prompt = group.new_tokens if step.phase == "prefill" else group.past + 1
-    decode = Step.decode(1, group.context if step.phase == "prefill" else group.past + 1)
+    decode = path(step)
 
     def point(of: Step, label: str) -> Point:
         b = case.bound(of)
@@ -92,7 +101,7 @@ def draw(case: Case, step: Step) -> Picture:
         peak=float(first.flops / first.compute_s),
         ridge=first.ridge,
         step=point(step, str(step.batch)),
-        prefill=point(Step.prefill(1, prompt), str(prompt)),
+        prefill=point(Step.prefill(1, prompt), str(prompt)) if step.phase != "encode" else None,
         ticks=tuple(point(decode.with_batch(n), str(n)) for n in TICKS),
         limit=climb.limit,
         full=point(decode.with_batch(full), str(full)) if full else None,

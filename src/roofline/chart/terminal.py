@@ -90,7 +90,8 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     that no batch passes.
     """
     canvas = _Canvas(max(30, columns - _MARGIN - 1), 14, ascii_only)
-    xs = [p.ridge, p.prefill.intensity, p.step.intensity, *(t.intensity for t in p.ticks)]
+    prefill = [p.prefill] if p.prefill else []
+    xs = [p.ridge, *(t.intensity for t in prefill), p.step.intensity, *(t.intensity for t in p.ticks)]
     xs += [m.intensity for m in p.measured]
     left = math.floor(math.log10(min(xs)) * 2) / 2 - 0.25
     right = math.log10(max(xs)) + 0.45
@@ -127,7 +128,7 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     if p.limit is not None and p.limit < 10**right:
         end = put(p.limit, p.roof(p.limit), hollow)
         spots.append((end, words("chart.limit", limit=digits(p.limit))))
-    shown = [*p.ticks, p.prefill]
+    shown = [*p.ticks, *prefill]
     apart = all((p.step.intensity, p.step.speed) != (t.intensity, t.speed) for t in shown)
     if apart or p.fits is False:
         here = put(p.step.intensity, p.step.speed, star)
@@ -136,12 +137,13 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     if p.full is not None:
         text = words("chart.full", batch=p.full.label)
         spots.append((put(p.full.intensity, p.full.speed, wall), text))
-    there = put(p.prefill.intensity, p.prefill.speed, square)
+    there = [put(t.intensity, t.speed, square) for t in prefill]
     ridge = canvas.cell(x_of(p.ridge), y_of(p.peak))
     canvas.label(*ridge, words("chart.ridge", ridge=digits(p.ridge)), ((-1, -1), (0, -1), (0, -2)))
-    canvas.label(
-        *there, words("chart.prefill", prompt=p.prefill.label), ((-4, 1), (-8, 1), (-10, 2))
-    )
+    for cell, point in zip(there, prefill, strict=True):
+        canvas.label(
+            *cell, words("chart.prefill", prompt=point.label), ((-4, 1), (-8, 1), (-10, 2))
+        )
     taken: list[tuple[int, int]] = []
     for (column, row), text in spots:
         if (column, row) not in taken:

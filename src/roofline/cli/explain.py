@@ -31,7 +31,8 @@ def add(p: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Explain one step."""
     words = options.words(args)
-    answer = explain_case(options.case(args), options.step(args))
+    case = options.case(args)
+    answer = explain_case(case, options.step(args, case.model))
     point = achieved(args.achieved, answer.bound) if args.achieved is not None else None
     if args.json:
         import json

@@ -20,7 +20,7 @@ from ..step import Step
 from ..units import parse_count, parse_quantity
 from ..words import Words, choose
 
-PHASES = ("decode", "prefill", "verify", "mixed")
+PHASES = ("decode", "prefill", "verify", "mixed", "encode")
 
 
 def add_model(p: argparse.ArgumentParser) -> None:
@@ -109,13 +109,19 @@ def add_step(p: argparse.ArgumentParser) -> None:
     g.add_argument(
         "--context",
         metavar="N",
-        help="tokens the last new token attends to, itself included: 2048, 8k (default 2048)",
+        help="tokens the last new token attends to, itself included: 2048, 8k (default 2048); "
+        "encode: tokens of a sequence (default 512)",
     )
-    g.add_argument("--phase", choices=PHASES, default="decode", help="(default decode)")
+    g.add_argument(
+        "--phase",
+        choices=PHASES,
+        help="decode, prefill, verify, mixed; encode for encoders, embedders and rerankers, which "
+        "keep no cache (default decode, encode for a model that only encodes)",
+    )
     g.add_argument(
         "--prompt",
         metavar="N",
-        help="prefill, mixed: new tokens of a sequence (default: the context)",
+        help="prefill, mixed, encode: new tokens of a sequence (default: the context)",
     )
     g.add_argument(
         "--past",
@@ -269,34 +275,47 @@ def fraction(text: str, what: str) -> float:
     return value
 
 
-def step(args: argparse.Namespace) -> Step:
-    """The step that the options describe."""
+def step(args: argparse.Namespace, model: Model | None = None) -> Step:
+    """The step that the options describe, of the model's usual phase where they name none."""
+    phase = args.phase or (model.phase if model else "decode")
+    if phase == "encode":
+        return _encode(args)
     batch = parse_count(args.batch, "--batch")
     context = parse_count(args.context, "--context") if args.context is not None else 2048
-    if args.phase == "decode":
-        _unused(args, "prompt")
+    if phase == "decode":
+        _unused(args, "prompt", phase)
         return Step.decode(batch, context)
-    if args.phase == "verify":
-        _unused(args, "prompt")
+    if phase == "verify":
+        _unused(args, "prompt", phase)
         return Step.verify(batch, parse_count(args.drafted, "--drafted"), context)
     past = parse_count(args.past, "--past")
     if args.prompt is not None:
         prompt = parse_count(args.prompt, "--prompt")
-    elif args.phase == "mixed" or past == 0 or args.context is None:
+    elif phase == "mixed" or past == 0 or args.context is None:
         prompt = context
     else:
         prompt = context - past
         if prompt < 1:
             raise InputError(f"--context {context} leaves no new token after --past {past}")
-    if args.phase == "prefill":
+    if phase == "prefill":
         return Step.prefill(batch, prompt, past)
     others = parse_count(args.prefill_batch, "--prefill-batch")
     return Step.mixed(Step.decode(batch, context), Step.prefill(others, prompt, past))
 
 
-def _unused(args: argparse.Namespace, name: str) -> None:
+def _encode(args: argparse.Namespace) -> Step:
+    if args.prompt is not None and args.context is not None:
+        raise InputError("give either --prompt or --context: an encode has one length")
+    if args.past != "0":
+        raise InputError("--past has no meaning for --phase encode: nothing is cached")
+    tokens = args.prompt or args.context
+    batch = parse_count(args.batch, "--batch")
+    return Step.encode(batch, parse_count(tokens, "--context") if tokens is not None else 512)
+
+
+def _unused(args: argparse.Namespace, name: str, phase: str) -> None:
     if getattr(args, name) is not None:
-        raise InputError(f"--{name} has no meaning for --phase {args.phase}")
+        raise InputError(f"--{name} has no meaning for --phase {phase}")
 
 
 def case(args: argparse.Namespace) -> Case:

@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
     from ..chart import figure
 
-    answer = explain_case(options.case(args), options.step(args))
+    case = options.case(args)
+    answer = explain_case(case, options.step(args, case.model))
     words = options.words(args)
     for label, sentence in capacity.lines(answer.case, answer.step, answer.fit, words):
         print(f"{label}: {sentence}" if label else sentence, file=sys.stderr)

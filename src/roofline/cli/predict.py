@@ -78,7 +78,13 @@ def run(args: argparse.Namespace) -> int:
             "--ceilings has no meaning here: prediction starts from the datasheet, and from the "
             "measured matrix product where the machine has one"
         )
-    at = Predictor(options.case(args), load_profile(args.engine))
+    case = options.case(args)
+    if "encode" in (args.phase, case.model.phase if args.phase is None else ""):
+        raise InputError(
+            "predictions are fitted to decoding and prefill, not to encoding: 'roofline explain' "
+            f"gives the bound of {case.model.name}"
+        )
+    at = Predictor(case, load_profile(args.engine))
     found = _ask(args, at)
     if args.json:
         import json
@@ -100,7 +106,7 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
     if all(getattr(args, n) is None for n in ("concurrency", "output", "rate", "lengths")):
         _without_server(args)
         return predict_step(at, options.step(args))
-    if args.phase != "decode" or args.past != "0":
+    if args.phase not in (None, "decode") or args.past != "0":
         raise InputError("--phase and --past have no meaning with --output or --concurrency")
     if args.context is not None:
         raise InputError("with --output, say --prompt instead of --context")

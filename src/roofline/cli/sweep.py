@@ -32,10 +32,14 @@ def add(p: argparse.ArgumentParser) -> None:
         help="1,8,64; 1:1024 doubles; 1:1024:1 takes every one (default 1:1024)",
     )
     p.add_argument(
-        "--context", metavar="LIST", default="2048", help="1k,8k,32k (default 2048); a prompt's "
-        "length for --phase prefill"
+        "--context", metavar="LIST", help="1k,8k,32k (default 2048; 512 for encode); a prompt's "
+        "length for --phase prefill, a sequence's for --phase encode"
     )  # fmt: skip
-    p.add_argument("--phase", choices=("decode", "prefill", "verify"), default="decode")
+    p.add_argument(
+        "--phase",
+        choices=("decode", "prefill", "verify", "encode"),
+        help="default decode; encode for models that only encode",
+    )
     p.add_argument("--drafted", metavar="K", default="4", help="verify: drafted tokens")
     p.add_argument("--weights", metavar="LIST", help="formats: bf16,int4")
     p.add_argument("--kv", metavar="LIST", help="formats of the cache: bf16,fp8")
@@ -67,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
     batches = sweeping.span(args.batch, "--batch")
-    contexts = sweeping.span(args.context, "--context")
+    contexts = sweeping.span(args.context or "2048", "--context")
     drafted = parse_count(args.drafted, "--drafted")
     models = [load_model(m, args.as_type) for m in args.models]
     machines = [options.machine(args, name) for name in args.on or [None]]
@@ -92,12 +96,15 @@ def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
                 usable=options.fraction(args.usable, "--usable"),
                 **layout(),
             )
+            phase = args.phase or model.phase
+            usual = "512" if phase == "encode" else "2048"
+            case = case.for_step(sweeping.Curve(case, phase, 1, batches).step(1))
         except InputError as error:  # this model, format or layout cannot be; others may
             refused.append(error)
             continue
         found += [
-            sweeping.Curve(case, args.phase, context, batches, drafted)
-            for context in contexts.values
+            sweeping.Curve(case, phase, context, batches, drafted)
+            for context in sweeping.span(args.context or usual, "--context").values
         ]
     if not found and refused:
         raise refused[0]

@@ -4,14 +4,18 @@ Per layer with H query heads, G key-value heads and widths dk, dv (``counting.md
 FLOPs 2·H·(dk+dv) per query-key pair; bytes read G·(dk+dv)·c per cache entry, written
 G·(dk+dv)·c per new token. In decode its intensity is H/G with a bf16 cache, whatever the
 batch. A window, a chunk or a choice of keys bounds pairs and entries.
+
+In an encoder keys and values are activations: each token makes them, attention reads them
+once, and nothing is kept. Where attention goes both ways it has all T·T pairs of a sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..errors import UnsupportedError
 from ..record import record, replace
-from ..step import TOKENS, Quantity, entries, held, pairs
+from ..step import TOKENS, Quantity, all_pairs, entries, held, pairs
 from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
@@ -26,12 +30,15 @@ class Span:
         top: so many that an indexer chooses (DeepSeek sparse attention); all are kept. Queries
             of one step are taken to choose alike, so that reads are a lower bound.
         block: the choice is of whole blocks of so many tokens, its own among them (MiniMax-M3).
+        both: keys after the query as well as before it; ``window`` is then the reach each way,
+            the query itself included.
     """
 
     window: int | None = None
     chunk: int | None = None
     top: int | None = None
     block: int | None = None
+    both: bool = False
 
     @property
     def label(self) -> str:
@@ -44,6 +51,8 @@ class Span:
     @property
     def seen(self) -> Quantity:
         """Query-key pairs."""
+        if self.both:
+            return all_pairs(self.window)
         if self.chunk is not None:
             return Quantity("chunk_pairs", self.chunk)
         if self.block is not None:
@@ -84,6 +93,7 @@ class Attention:
         shares_cache: reads another layer's cache: projects no keys and values, holds none.
         keys_are_values: one projection serves as keys and values; both are cached (Gemma 4).
         width: of the layer's input where it is not ``hidden`` (Zamba).
+        cached: whether keys and values are kept for tokens to come.
         twice: every head weighs values of twice its width (differential attention).
         query_rank: width that queries pass through, or ``None`` (Step-3).
         names: module paths of q, k, v and out, for exclusion lists.
@@ -104,6 +114,7 @@ class Attention:
     shares_cache: bool = False
     keys_are_values: bool = False
     width: int | None = None
+    cached: bool = True
     twice: bool = False
     query_rank: int | None = None
     names: tuple[str, str, str, str] = (
@@ -167,6 +178,18 @@ class Attention:
         kv_heads = divide(self.kv_heads, tp, "key-value heads")
         return replace(self, heads=heads, kv_heads=kv_heads, gate=gate)
 
+    def encoding(self, both: bool = False) -> Attention:
+        """The same with nothing cached; ``both``: every token sees those after it, too.
+
+        Raises:
+            UnsupportedError: a span that has no other direction.
+        """
+        if not both:
+            return replace(self, cached=False)
+        if self.span.chunk is not None or self.span.top is not None:
+            raise UnsupportedError(f"attention{self.span.label} in both directions is not counted")
+        return replace(self, cached=False, span=replace(self.span, both=True))
+
     def operators(self, pricing: Pricing) -> Iterator[Operator]:
         """Projections, attention proper, output projection."""
         yield from linear(f"{self.title}.qkv", self._inputs(), pricing)
@@ -176,9 +199,19 @@ class Attention:
         yield from linear(f"{self.title}.out", (self._output(),), pricing)
 
     def core(self, pricing: Pricing) -> Operator:
-        """Scores and weighted sum: the part that reads the cache."""
+        """Scores and weighted sum: the part that reads the cache, where there is one."""
         width = self.heads * (self.key_width + (2 if self.twice else 1) * self.value_width)
         entry = whole(self.entry * pricing.kv.size)
+        if not self.cached:
+            moved = whole((width + self.entry) * pricing.activation.size)
+            return Operator(
+                name=self.title + self.span.label,
+                kind="attention",
+                count=1,
+                compute=pricing.attention_compute,
+                flops=((self.span.seen, 2 * width),),
+                activations=((TOKENS, moved),),
+            )
         return Operator(
             name=self.title + self.span.label,
             kind="attention",

@@ -38,11 +38,14 @@ class Mlp:
         gate, up, _ = self.names
         first = (gate, up) if self.gated else (up,)
         return tuple(
-            Linear(f"{self.prefix}.{n}", self.hidden, self.width, self.bias) for n in first
+            Linear(self._path(n), self.hidden, self.width, self.bias) for n in first
         )
 
     def _out(self) -> Linear:
-        return Linear(f"{self.prefix}.{self.names[2]}", self.width, self.hidden, self.bias)
+        return Linear(self._path(self.names[2]), self.width, self.hidden, self.bias)
+
+    def _path(self, name: str) -> str:
+        return f"{self.prefix}.{name}" if self.prefix else name
 
     def linears(self) -> tuple[Linear, ...]:
         """Gate, up and down."""

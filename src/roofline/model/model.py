@@ -6,8 +6,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Protocol
 
+from ..errors import UnsupportedError
 from ..record import field, record, replace
-from ..step import ROWS, TOKENS
+from ..step import ROWS, SEQUENCES, TOKENS
 from ..work import Operator, Work
 from . import formats
 from .formats import BF16, Format
@@ -99,9 +100,12 @@ class Pricing:
         return self.activation.compute
 
 
+_PROBE = Pricing(Uniform(BF16), "", BF16, BF16, None)
+
+
 @record
 class Model:
-    """A decoder language model.
+    """A language model: a decoder, or an encoder.
 
     Attributes:
         name: for people.
@@ -110,17 +114,22 @@ class Model:
         layers: its layers, alike ones together, in the order of their first.
         dtype: the format that its activations, and by default its cache, are in.
         scheme: how the checkpoint stores its matrices.
-        head: the output head's matrix.
+        head: the output head's matrix; ``None`` where it gives no logits of words.
         tied: whether the head is the embedding table (then held once, still read).
         tables: parameters of lookup tables (embedding, positions).
         looked_up: numbers looked up in them a token, ``None`` for one row of ``hidden``.
         outer: matrices outside the layers that every token passes through.
+        pooled: matrices that a sequence passes through once: a pooler, a classifier.
         vectors: parameters of norms outside the layers.
         kv: the cache format that the checkpoint asks for, or ``None``.
         longest: the longest context it was made for, or ``None``.
         file: bytes of all its weights in the file it was read from, where that says so.
         drafter: its multi-token-prediction layers, as the model that drafts one token with them
             (they are not among its own layers and parameters), or ``None``.
+        causal: whether a token sees only those before it; if not, there is no decode.
+        embeds: whether it is made for embeddings or scores, so that a step of it is an encode.
+        encodes: whether this is it as it encodes: nothing cached, no logits of words.
+        side: its encoder, where that is another stack of layers or has no head.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
         cases: what :func:`roofline.explanation.explain` has made of it, kept for the next question.
@@ -131,18 +140,23 @@ class Model:
     hidden: int
     vocab: int
     layers: tuple[Layer, ...]
-    head: Linear
+    head: Linear | None
     tied: bool
     tables: int
     dtype: Format = BF16
     scheme: Scheme = field(default_factory=lambda: Uniform(BF16))
     outer: tuple[Linear, ...] = ()
+    pooled: tuple[Linear, ...] = ()
     vectors: int = 0
     kv: Format | None = None
     longest: int | None = None
     file: int | None = None
     looked_up: int | None = None
     drafter: Model | None = None
+    causal: bool = True
+    embeds: bool = False
+    encodes: bool = False
+    side: Model | None = None
     notes: tuple[str, ...] = ()
     source: str = ""
     _work: dict[Any, Work] = field(default_factory=dict, compare=False)
@@ -153,6 +167,41 @@ class Model:
         return replace(self, **changes)
 
     @property
+    def typical(self) -> str:
+        """The path of the matrix that stands for the others where formats are compared."""
+        for layer in self.layers[-1:]:
+            paths = [m.path for part in layer.parts for m in part.linears()]
+            if paths:
+                return f"{layer.prefix}.{layer.indices[0]}.{paths[-1]}"
+        return "lm_head"
+
+    def encoder(self) -> Model:
+        """It as it encodes: nothing cached, no logits of words.
+
+        Raises:
+            UnsupportedError: a part whose cache cannot be left out.
+        """
+        if self.encodes:
+            return self
+        if self.side is not None:
+            return self.side.altered(
+                name=self.name, source=self.source, scheme=self.scheme, notes=self.notes
+            )
+        return self.altered(
+            layers=tuple(encoding(layer, self.name) for layer in self.layers),
+            head=None,
+            drafter=None,
+            kv=None,
+            file=None,
+            encodes=True,
+        )
+
+    @property
+    def phase(self) -> str:
+        """The phase of a step where none is named."""
+        return "decode" if self.causal and not self.embeds else "encode"
+
+    @property
     def depth(self) -> int:
         """Layers in all; a block that several share is not one more."""
         return len({i for layer in self.layers for i in layer.indices})
@@ -160,8 +209,11 @@ class Model:
     @property
     def parameters(self) -> int:
         """All parameters, norms and biases included; a tied head counted once."""
-        outside = self.tables + self.vectors + sum(m.parameters for m in self.outer)
-        if self.tied:
+        outside = self.tables + self.vectors
+        outside += sum(m.parameters for m in (*self.outer, *self.pooled))
+        if self.head is None:
+            head = 0
+        elif self.tied:
             head = self.head.outputs if self.head.bias else 0
         else:
             head = self.head.parameters
@@ -183,7 +235,7 @@ class Model:
 
         A tied table stays: it is the output head.
         """
-        head = self.head.size if self.tied else 0
+        head = self.head.size if self.tied and self.head else 0
         return self.active_parameters - max(self.tables - head, 0)
 
     def work(
@@ -246,8 +298,10 @@ class Model:
                 for part in layer.parts:
                     for op in part.operators(pricing(prefix)):
                         operators.append(replace(op, count=count * layer.runs * op.count))
-        per_row = ((ROWS, 1),)
-        operators += linear("head", (self.head,), outside, kind="head", per=per_row)
+        if self.head is not None:
+            operators += linear("head", (self.head,), outside, kind="head", per=((ROWS, 1),))
+        for m in self.pooled:
+            operators += linear(m.path, (m,), outside, kind="head", per=((SEQUENCES, 1),))
         as_filed = weights is None and self.file is not None
         resident = self.file if as_filed else self._resident(scheme, activation)
         return Work(together(operators), resident or 0)
@@ -264,14 +318,33 @@ class Model:
                         one = scheme.weight(prefix + m.path).stored(m.inputs, m.outputs)
                         total += count * m.copies * one
                         vectors += count * m.copies * (m.outputs if m.bias else 0)
-        for m in self.outer:
+        for m in (*self.outer, *self.pooled):
             total += m.stored(scheme)
             vectors += m.outputs if m.bias else 0
-        vectors += self.head.outputs if self.head.bias else 0
-        if not self.tied:
-            total += self.head.stored(scheme)
+        if self.head is not None:
+            vectors += self.head.outputs if self.head.bias else 0
+            total += 0 if self.tied else self.head.stored(scheme)
         table = scheme.weight("model.embed_tokens").size
         return total + self.tables * table + vectors * activation.size
+
+
+def encoding(layer: Layer, name: str, both: bool = False) -> Layer:
+    """A layer with nothing cached; ``both``: with attention in both directions.
+
+    Raises:
+        UnsupportedError: a part whose cache or direction cannot be changed.
+    """
+    parts: list[Part] = []
+    for part in layer.parts:
+        change = getattr(part, "encoding", None)
+        if change is None and any(op.held for op in part.operators(_PROBE)):
+            what = "in both directions" if both else "without a cache"
+            instead = "" if both else "; '--phase prefill' counts it with its cache written"
+            raise UnsupportedError(
+                f"{name}: {type(part).__name__} {what} is not counted{instead}"
+            )
+        parts.append(part if change is None else change(both))
+    return replace(layer, parts=tuple(parts))
 
 
 Alike = tuple[tuple[str, int], ...]

@@ -133,7 +133,7 @@ def _matrices(model: Model) -> Iterable[tuple[str, Linear]]:
             for part in layer.parts:
                 for m in part.linears():
                     yield f"{layer.prefix}.{i}.{m.path}", m
-    if not model.tied:
+    if model.head is not None and not model.tied:
         yield model.head.path, model.head
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import __version__
+from ..errors import UnsupportedError
 from ..machine.given import GIVEN
 from ..machine.links import FLOORS, floor
 from ..machine.load import entries as machine_entries
@@ -97,16 +98,15 @@ def page_data(
 
 
 def everything() -> tuple[list[str], list[str]]:
-    """Ids of the whole catalogue: the models that can be counted, and the machines."""
-    from ..errors import UnsupportedError
-
+    """Ids of the whole catalogue: the decoders that can be counted, and the machines."""
     models = []
     for entry in model_entries():
         try:
-            load_model(entry["id"])
+            model = load_model(entry["id"])
         except UnsupportedError:
             continue
-        models.append(entry["id"])
+        if model.causal:
+            models.append(entry["id"])
     return models, [entry["id"] for entry in machine_entries()]
 
 
@@ -123,6 +123,11 @@ def model_json(model: str | Model) -> dict[str, Any]:
     if isinstance(model, str):
         entry = _entry(model)
         model = load_model(model)
+    if not model.causal:
+        raise UnsupportedError(
+            f"{model.name} is an encoder, and the page shows decoding: 'roofline explain' and "
+            "'roofline plot' answer for it (--phase encode)"
+        )
     scheme = model.scheme
     table, *others = tables(model)
     depth.mark(model, table)
@@ -153,12 +158,7 @@ def model_json(model: str | Model) -> dict[str, Any]:
 
 def _matrix(model: Model) -> float:
     # Bytes a weight of a typical matrix, the one that the levers compare formats with.
-    if not model.layers:
-        return model.scheme.weight(model.head.path).size
-    layer = model.layers[-1]
-    paths = [m.path for part in layer.parts for m in part.linears()]
-    path = f"{layer.prefix}.{layer.indices[0]}.{paths[-1]}" if paths else model.head.path
-    return model.scheme.weight(path).size
+    return model.scheme.weight(model.typical).size
 
 
 def model_id(model: str | Model) -> str:

@@ -87,6 +87,10 @@ def page(
         )
     chosen = {k: v for k, v in (formats or {}).items() if v}
     step = step or Step.decode()
+    if step.phase == "encode":
+        raise InputError(
+            "the page shows decoding: 'roofline explain' and 'roofline plot' answer --phase encode"
+        )
     first = model if model is not None else models[0]
     machine = wanted[0] if wanted else machines[0]
     case = Case(
@@ -197,6 +201,8 @@ def drawable(case: Case) -> bool:
     """Whether the page's controls can say what a case is: tensor parallel over its own links."""
     layout, options = case.parallel, case.options
     alone = layout.devices == layout.tp and shown(layout.tp)
+    if case.model.encodes:
+        return False  # the page's controls are those of decoding
     return alone and options["link"] is None and options["latency"] is None
 
 

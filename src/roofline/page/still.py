@@ -125,8 +125,7 @@ def table(e: Explanation, words: Words) -> str:
     )  # fmt: skip
     head = "".join(f'<th scope="col">{html.escape(words(n))}</th>' for n in names)
     rows = []
-    group = e.step.groups[0]
-    decode = Step.decode(1, group.context if e.step.phase == "prefill" else group.past + 1)
+    decode = picture.path(e.step)
     for tick in drawn.ticks:
         batch = int(tick.label)
         b = e.case.bound(decode.with_batch(batch))

@@ -76,7 +76,8 @@ def _stage(model: Model, layers: tuple[Layer, ...], layout: Parallel, i: int, he
     alone = layout.pp == 1
     return model.altered(
         layers=kept,
-        head=replace(model.head, outputs=rows if ends else 0),
+        head=replace(model.head, outputs=rows if ends else 0) if model.head else None,
+        pooled=model.pooled if ends else (),
         tied=model.tied and alone,
         tables=_tables(model, rows) if begins else 0,
         outer=model.outer if begins else (),
@@ -90,7 +91,7 @@ def _tables(model: Model, rows: int) -> int:
     words, rest = divmod(model.tables, model.vocab)
     if rest == 0:
         return rows * words
-    width = model.head.inputs
+    width = model.head.inputs if model.head else model.looked_up or model.hidden
     return rows * width + model.tables - model.vocab * width
 
 

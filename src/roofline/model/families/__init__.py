@@ -62,10 +62,12 @@ FILES: dict[str, tuple[str, ...]] = {
         "mamba", "falcon_mamba", "mamba2", "rwkv", "xlstm", "zamba", "zamba2",
     ),
     "encoders": (
-        "bert", "bert-generation", "big_bird", "camembert", "data2vec-text", "electra", "ernie",
-        "git", "megatron-bert", "rembert", "roc_bert", "roformer", "xlm", "roberta",
-        "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+        "bert", "bert-generation", "big_bird", "camembert", "data2vec-text", "distilbert",
+        "electra", "ernie", "git", "gte", "jina_embeddings_v3", "megatron-bert", "mpnet", "new",
+        "nomic_bert", "rembert", "roc_bert", "roformer", "xlm", "roberta", "roberta-prelayernorm",
+        "xlm-roberta", "xlm-roberta-flash", "xlm-roberta-xl", "xmod",
     ),
+    "embedders": ("albert", "deberta-v2", "eurobert", "modernbert", "mt5", "t5", "umt5"),
     "seq2seq": (
         "bart", "bigbird_pegasus", "blenderbot", "blenderbot-small", "marian", "mbart", "mvp",
         "pegasus", "plbart", "trocr", "whisper",
@@ -152,16 +154,32 @@ def read(config: Config, as_type: str | None = None) -> Model:
 
 def _by(config: Config, kind: str, *, strict: bool) -> Model:
     # Read by the reader of a type.
+    from . import types
+
     reader = find(kind)
     assert reader is not None
     given, seen = config.data, set(config.seen)
-    config.data = {**given, "model_type": kind}
+    both = {"bidirectional": True} if types.BOTH.search(config.kind) else {}
+    config.data = {**given, "model_type": kind, **both}
     config.strict = strict
     try:
-        return reader(config)
+        return _directed(config, reader(config), _HOME[kind] in ("dense", "experts"))
     except RooflineError:
         config.data, config.seen = given, seen
         raise
+
+
+_DIRECTIONS = {"is_causal", "bidirectional", "use_bidirectional_attention"}
+
+
+def _directed(config: Config, model: Model, named: bool) -> Model:
+    # Obeys what a config says of directions, and a class without a head where it is believed.
+    named = named and "architectures" in config.data
+    if not named and not _DIRECTIONS & config.data.keys():
+        return model
+    from .directions import directed
+
+    return directed(config, model, named)
 
 
 def find(kind: str) -> Reader | None:

@@ -24,9 +24,13 @@ ALIASES = {
     "paddleocr_vl_text": "ernie4_5", "mllama_text_model": "mllama",
     "emu3_text_model": "llama", "Emu3": "llama", "hunyuan_vl_text": "hunyuan_v1_dense",
     "granite4_vision_text": "granite", "granite_docling_text": "granite",
-    "dots_ocr": "qwen2",
+    "dots_ocr": "qwen2", "llama_bidirec": "llama", "bidir_mistral": "mistral",
+    "bidirectional_mistral": "mistral", "qwen2_bidirec": "qwen2", "qwen3_bidirec": "qwen3",
 }  # fmt: skip
 """Types that are another under a name of their own."""
+
+BOTH = re.compile(r"_bidirec|\Abidir")
+"""Types whose attention goes both ways."""
 
 DRAFTERS = re.compile(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflash")
 """Classes that read another model's hidden states."""

@@ -60,6 +60,7 @@ const PER_SEQUENCE = {
   sequences: () => 1,
   rows: (q, g) => (g.all ? g.new : 1),
   pairs: (q, g) => pairs(g.past, g.new, q.window, q.stride ?? 1),
+  all_pairs: (q, g) => pairs(g.past, g.new, q.window, 1) + pairs(0, g.new, q.window, 1) - g.new,
   entries: (q, g) => within(strided(q, g), q.window === null ? null : q.window + g.new - 1),
   held: (q, g) => within(strided(q, g), q.window),
   chunk_pairs: (q, g) => chunkPairs(g.past, g.new, q.window),
