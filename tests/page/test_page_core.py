@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import random
 
 import pytest
 
-from page.cases import random_cases, whole_catalogue
+from page.cases import groups_json, random_cases, whole_catalogue
 from page.files import read
 from roofline.errors import RooflineError
 from roofline.model import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import COMPUTE, KV, WEIGHTS
+from roofline.step import Group, Quantity, Step
 
 READ = """
 import { readFileSync } from "node:fs";
@@ -37,6 +39,28 @@ def test_thousands_of_random_steps_in_node(node):
     assert result["wrong"] == []
     assert result["count"] >= 2000
     assert 0 < result["worst"] <= 1e-12
+
+
+def test_every_quantity_in_node(node):
+    rng = random.Random(5)
+    asked = []
+    for _ in range(2000):
+        kind = rng.choice(["pairs", "entries", "held", "chunk_pairs", "chunk_entries", "all_pairs"])
+        window = rng.choice([None, rng.randint(1, 5000)])
+        if kind.startswith("chunk"):
+            window = window or 64
+        q = Quantity(kind, window, over=rng.choice([1, 2, 3]))
+        group = Group(
+            rng.randint(1, 99), rng.randint(1, 9000), rng.choice([0, rng.randint(1, 9999)])
+        )
+        asked.append((q.to_json(), groups_json(Step("", (group,))), q.value((group,))))
+    script = (
+        bundle("work", exports=True)
+        + READ
+        + "console.log(JSON.stringify(given.map(([q, groups]) => quantity(q, groups))));\n"
+    )
+    given = [[q, groups] for q, groups, _ in asked]
+    assert node(script, given) == [value for _, _, value in asked]
 
 
 def test_random_steps_in_the_browser(browser):

@@ -91,7 +91,7 @@ def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = Fa
     """
     canvas = _Canvas(max(30, columns - _MARGIN - 1), 14, ascii_only)
     prefill = [p.prefill] if p.prefill else []
-    xs = [p.ridge, *(t.intensity for t in prefill), p.step.intensity, *(t.intensity for t in p.ticks)]
+    xs = [p.ridge, *(t.intensity for t in (*prefill, p.step, *p.ticks))]
     xs += [m.intensity for m in p.measured]
     left = math.floor(math.log10(min(xs)) * 2) / 2 - 0.25
     right = math.log10(max(xs)) + 0.45

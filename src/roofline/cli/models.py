@@ -125,7 +125,7 @@ def _print(found: list[dict[str, Any]], say: Words) -> None:
                 si(m["active_parameters"], "", 4),
                 m["weights"],
                 si(m["weight_bytes"], "B"),
-                si(m["kv_bytes_per_token"], "B"),
+                si(m["kv_bytes_per_token"], "B") if m["kv_bytes_per_sequence"] else "-",
             ]
         )
     print(table.render(head, rows, left=3))
@@ -150,6 +150,8 @@ def _cache(model: dict[str, Any], say: Words) -> str:
     # What a sequence keeps, at the context asked about.
     whole, first = model["kv_bytes_per_sequence"], model["kv_bytes_first_token"]
     each = model["kv_bytes_per_token"]
+    if not whole and not model["state_bytes_per_sequence"]:
+        return say("list.cache.none")
     values = {
         "whole": si(whole, "B"),
         "each": si(each, "B"),

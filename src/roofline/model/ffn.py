@@ -37,9 +37,7 @@ class Mlp:
     def _in(self) -> tuple[Linear, ...]:
         gate, up, _ = self.names
         first = (gate, up) if self.gated else (up,)
-        return tuple(
-            Linear(self._path(n), self.hidden, self.width, self.bias) for n in first
-        )
+        return tuple(Linear(self._path(n), self.hidden, self.width, self.bias) for n in first)
 
     def _out(self) -> Linear:
         return Linear(self._path(self.names[2]), self.width, self.hidden, self.bias)

@@ -340,9 +340,7 @@ def encoding(layer: Layer, name: str, both: bool = False) -> Layer:
         if change is None and any(op.held for op in part.operators(_PROBE)):
             what = "in both directions" if both else "without a cache"
             instead = "" if both else "; '--phase prefill' counts it with its cache written"
-            raise UnsupportedError(
-                f"{name}: {type(part).__name__} {what} is not counted{instead}"
-            )
+            raise UnsupportedError(f"{name}: {type(part).__name__} {what} is not counted{instead}")
         parts.append(part if change is None else change(both))
     return replace(layer, parts=tuple(parts))
 

@@ -15,7 +15,6 @@ from ..chart.layout import Plane, lay_out
 from ..chart.place import Box
 from ..chart.terminal import width_of
 from ..explanation import Explanation
-from ..step import Step
 from ..units import count, digits, seconds, si
 from ..words import Words
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...record import record, replace
+from ...record import record
 from ...step import ONE, TOKENS
 from ...work import Operator
-from ..attention import ALL, Attention, Span
+from ..attention import Attention, Span
 from ..config import Config
 from ..ffn import Mlp
 from ..model import Layer, Model, gather
@@ -148,8 +148,7 @@ class Distances:
             return ()
         names = {"c2p": "pos_key_proj", "p2c": "pos_query_proj"}
         return tuple(
-            Linear(f"attention.self.{names[k]}", self.hidden, self.hidden, True)
-            for k in self.kinds
+            Linear(f"attention.self.{names[k]}", self.hidden, self.hidden, True) for k in self.kinds
         )
 
     @property
@@ -211,9 +210,8 @@ def deberta(c: Config) -> Model:
     conv: tuple[Part, ...] = ()
     if kernel := c.integer("conv_kernel_size", default=0, least=0):
         groups = c.integer("conv_groups", default=1)
-        conv = (
-            Matrices("conv", (Linear("conv", kernel * hidden // groups, hidden, True),), 2 * hidden),
-        )
+        one = Linear("conv", kernel * hidden // groups, hidden, True)
+        conv = (Matrices("conv", (one,), 2 * hidden),)
     layers = gather(
         depth, lambda i: ((*parts, *(conv if i == 0 else ())), 4 * hidden), "deberta.encoder.layer"
     )
@@ -250,9 +248,7 @@ def t5(c: Config) -> Model:
     depth = c.layers("num_layers")
     gated = c.word("feed_forward_proj", default="relu").startswith("gated")
     names = ("SelfAttention.q", "SelfAttention.k", "SelfAttention.v", "SelfAttention.o")
-    core = Attention(
-        hidden, heads, heads, width, width, Span(both=True), cached=False, names=names
-    )
+    core = Attention(hidden, heads, heads, width, width, Span(both=True), cached=False, names=names)
     middle = ("wi_0", "wi_1", "wo") if gated else ("", "wi", "wo")
     mlp = Mlp(hidden, c.integer("d_ff"), gated, False, "DenseReluDense", middle)
     buckets = c.integer("relative_attention_num_buckets", default=32) * heads
