@@ -22,6 +22,18 @@ CONFIGS = [
     {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
      "bnb_4bit_use_double_quant": True},
     {"quant_method": "bitsandbytes", "load_in_8bit": True},
+    {"quant_method": "exl2", "bits": 4.0, "head_bits": 6},
+    {"quant_method": "exl3", "bits": 4.0, "head_bits": 6},
+    {"quant_method": "aqlm", "in_group_size": 8, "num_codebooks": 1, "nbits_per_codebook": 16},
+    {"quant_method": "higgs", "bits": 4},
+    {"quant_method": "hqq", "nbits": 4, "group_size": 64},
+    {"quant_method": "quanto", "weights": "int4"},
+    {"quant_method": "eetq"},
+    {"quant_method": "bitnet"},
+    {"quant_method": "fp_quant"},
+    {"quant_method": "ascend"},
+    {"quant_method": "w8a8_int8"},
+    {"quant_method": "w8a8_fp8"},
 ]  # fmt: skip
 
 
