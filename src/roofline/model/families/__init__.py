@@ -121,6 +121,7 @@ def read(config: Config, as_type: str | None = None) -> Model:
     """
     from . import types
 
+    types.refuse_drafters(config)
     plain = as_type is None and _HOME.get(config.kind) not in (None, "multimodal")
     if not plain:
         from . import multimodal

@@ -32,8 +32,8 @@ ALIASES = {
 BOTH = re.compile(r"_bidirec|\Abidir")
 """Types whose attention goes both ways."""
 
-DRAFTERS = re.compile(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflash")
-"""Classes that read another model's hidden states."""
+DRAFTERS = re.compile(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflash|assistant")
+"""Classes, and types, that read another model's hidden states."""
 
 
 def classes() -> dict[str, str]:
@@ -59,6 +59,19 @@ def named(c: Config) -> list[str]:
     return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
+def refuse_drafters(c: Config) -> None:
+    """Refuse what reads another model's hidden states or cache.
+
+    Raises:
+        UnsupportedError: such a class or type, by name.
+    """
+    for name in (c.kind, *named(c)):
+        if DRAFTERS.search(name):
+            raise c.refuse(
+                f"{short(name)} drafts from another model's states: it is not counted alone"
+            )
+
+
 def resolve(c: Config, known: Iterable[str], as_type: str | None = None) -> tuple[str, str]:
     """The type whose reader is to read a config, and a note where that is not plain.
 
@@ -73,13 +86,7 @@ def resolve(c: Config, known: Iterable[str], as_type: str | None = None) -> tupl
     known = frozenset(known)
     if as_type is not None:
         return asked(as_type, known), f"counted as {as_type}, as asked for (--as)"
-    found = named(c)
-    for name in found:
-        if DRAFTERS.search(name):
-            raise c.refuse(
-                f"{short(name)} drafts from another model's hidden states: it is not counted alone"
-            )
-    kind = c.kind
+    found, kind = named(c), c.kind
     if "model_type" in c.data and c.data["model_type"] is not None and not kind:
         raise InputError(f"{c.where}: model_type is not a name: {short(c.data['model_type'])}")
     if kind and (plain := canonical(kind, known)):
