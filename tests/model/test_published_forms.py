@@ -149,12 +149,15 @@ def test_classes_run_types_that_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [["LlamaForCausalLM"], ["LLaMAForCausalLM"], ["X", "LlamaForCausalLM"],
-              ["LlamaForSequenceClassification"], ["LlamaModel"]],
+    ("names", "head"),
+    [
+        (["LlamaForCausalLM"], 1), (["LLaMAForCausalLM"], 1), (["X", "LlamaForCausalLM"], 1),
+        (["LlamaForSequenceClassification"], 0), (["LlamaModel"], 0),
+    ],
 )  # fmt: skip
-def test_a_config_without_a_type_is_read_by_its_class(names: list[str]) -> None:
+def test_a_config_without_a_type_is_read_by_its_class(names: list[str], head: int) -> None:
     model = from_config({"architectures": names, **LLAMA}, "config")
-    assert model.parameters == LLAMA_8B
+    assert model.parameters == LLAMA_8B - (1 - head) * 128256 * 4096
     assert any("no model_type: read by its class" in note for note in model.notes)
 
 
