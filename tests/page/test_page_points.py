@@ -19,7 +19,8 @@ from roofline.model.model import Uniform
 from roofline.page.build import page_words
 from roofline.page.bundle import bundle
 from roofline.place import place
-from roofline.place.resolve import Resolver, _names, shortened
+from roofline.place.names import spellings
+from roofline.place.resolve import Resolver, shortened
 from roofline.place.summary import judged
 from roofline.points.point import point_from_json
 from roofline.record import replace
@@ -223,7 +224,7 @@ def test_points_of_all_kinds_lie_where_place_puts_them(node):
 
 
 NAMES = """
-const model = (name) => findModel(given.data.models, name)?.id ?? null;
+const model = (name) => findModel(given.data, name)?.id ?? null;
 const machine = (name) => find(given.data.machines, name)?.id ?? null;
 const format = (name) => given.data.formats[findFormat(given.data, name)]?.size ?? null;
 const precision = (name) => findPrecision(given.data, name);
@@ -280,7 +281,7 @@ def test_names_are_found_as_in_the_terminal(node):
     given = {"data": data, "models": models, "machines": machines, "formats": words}
     got = node(script, given)
     for name, one in zip(models, got["models"], strict=True):
-        tried = (_found(candidate, entries) for candidate in _names(name))
+        tried = (_found(candidate, entries) for candidate in spellings(name))
         assert one == next(filter(None, tried), None), name
     for name, one in zip(machines, got["machines"], strict=True):
         assert one == _found(name, known), name

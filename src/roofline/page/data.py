@@ -37,6 +37,7 @@ from ..model import load as load_model
 from ..model.load import entries as model_entries
 from ..model.load import entry as model_entry
 from ..model.model import Uniform
+from ..place.names import ENDINGS
 from . import depth
 from .factors import tables
 
@@ -88,6 +89,7 @@ def page_data(
         "date": date,
         "formats": {name: format_json(name) for name in formats},
         "spelled": known.aliases(),
+        "endings": list(ENDINGS),
         "choices": {"weights": list(WEIGHTS), "kv": list(KV), "compute": list(COMPUTE)},
         "models": listed,
         "machines": [machine_json(m, sources) for m in machines],

@@ -59,6 +59,10 @@ NEAR = 0.015
 """Sizes that differ by less are of one model: what counts as a parameter varies by tool."""
 
 
+ENDINGS = tuple(pattern.pattern for pattern in (_SHARD, _GGUF, _SUFFIX, _TUNED))
+"""What is taken off a file's name for a model, in order, for the page that does the same."""
+
+
 def spellings(said: str | None) -> Iterator[str]:
     """What a file calls its model, and what is left of it, longest first."""
     if said is None:

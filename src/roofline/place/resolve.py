@@ -14,6 +14,7 @@ from ..bound import Case
 from ..errors import InputError, NotFound, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
+from ..model.formats import parse
 from ..model.load import load
 from ..model.model import Model
 from ..parallel.layout import Parallel
@@ -212,7 +213,8 @@ def _on_disk(said: str | None) -> str | None:
 def _multiplied_as(point: Point, weights: str, machine: Machine) -> str | None:
     """The arithmetic of llama.cpp's quantised products: bytes, where the machine has a unit for
     them (ggml's MMQ kernels); ``None`` for what the format runs in elsewhere."""
-    quantised = weights.endswith("bits") or weights.startswith(("q", "iq", "mxfp4"))
+    name = parse(weights).name if weights else ""
+    quantised = name.endswith("bits") or name.startswith(("q", "iq", "mxfp4"))
     if point.engine != "llama.cpp" or not quantised:
         return None
     peaks = machine.roof().compute

@@ -1,8 +1,6 @@
 // Finding by name what a file calls a model, a machine or a number format: the same rules as
-// roofline/catalogue.py, model/formats.py and place/resolve.py.
+// roofline/catalogue.py, model/formats.py and place/names.py, whose endings come as data.
 
-const QUANTISED = /[-_.](i?q\d\w*|f16|f32|bf16|mxfp4\w*|fp8|awq|gptq|\d+bit)$/i;
-const SHARD = /-\d{5}-of-\d{5}$/;
 const INTEGER = /^(?:int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?$/;
 const AVERAGE = /^(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)$/;
 const PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"];
@@ -30,18 +28,27 @@ export function find(entries, name) {
   return null;
 }
 
-// The same of a model, which a file may call by its own file: Qwen3-8B-Q4_K_M.gguf.
-export function findModel(models, said) {
+// The same of a model, which a file may call by its own file: Qwen3-8B-Q4_K_M.gguf. What stands
+// behind its name is taken off, an ending at a time: what says quantisation, then training.
+export function findModel({ models, endings }, said) {
   const same = models.find((model) => model.id === said);
   if (same) return same;
-  const file = said.toLowerCase().endsWith(".gguf");
-  const whole = file ? null : find(models, said);
+  const whole = said.toLowerCase().endsWith(".gguf") ? null : find(models, said);
   if (whole) return whole;
-  let name = said.replaceAll("\\", "/").split("/").at(-1);
+  const [shard, file, quantised, tuned] = endings.map((pattern) => new RegExp(pattern, "i"));
+  let name = said.replaceAll("\\", "/").replace(/\/+$/, "").split("/").at(-1);
   if (name.endsWith(".gguf")) name = name.slice(0, -".gguf".length);
-  name = name.replace(SHARD, "");
-  while (QUANTISED.test(name)) name = name.replace(QUANTISED, "");
-  return find(models, name);
+  name = name.replace(shard, "");
+  for (const shorter of [(text) => text.replace(file, "").replace(quantised, ""), (text) => text.replace(tuned, "")]) {
+    for (;;) {
+      const found = find(models, name);
+      if (found) return found;
+      const next = shorter(name);
+      if (next === name) break;
+      name = next;
+    }
+  }
+  return null;
 }
 
 // The name of the number format meant, which is then one of `formats`; or null.

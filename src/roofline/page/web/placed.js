@@ -3,12 +3,15 @@
 
 import { bound } from "./bound.js";
 import { halfEven } from "./units.js";
+import { fewest } from "./work.js";
 
 // Pieces into which a growing decode is cut where an attention window bends its cost.
 const SEGMENTS = 8;
 // Share of a roof from which a point is at it.
 const WALL = { datasheet: 0.7, measured: 0.8 };
 const SLACK = 0.005;
+// An assumed time over this times what a step leaves beside its bound is refuted by it.
+const REFUTED = 1.1;
 // Seconds to start one kernel where nothing says: an assumption.
 const LAUNCH = { gpu: 4e-6, accelerator: 4e-6, soc: 10e-6, cpu: 1e-6 };
 
@@ -41,12 +44,14 @@ function isBent(c) {
 export function putUnder(point, c) {
   const bent = isBent(c);
   const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, communication_s: 0, overlapped_s: 0 };
-  let steps = 0;
+  const routed = c.table.quantities.some((q) => q.q === "touched");
+  let [steps, least] = [0, 0]; // least: seconds of traffic with the fewest experts there can be
   let longest = point.parts[0];
   for (const part of point.parts) {
     for (const [count, groups] of stepsOf(part, bent)) {
       const b = bound(c, groups);
       for (const name of Object.keys(work)) work[name] += count * b[name];
+      if (routed) least += count * bound(c, groups, fewest).memory_s;
       steps += count;
     }
     if (part.count > longest.count) longest = part;
@@ -63,6 +68,10 @@ export function putUnder(point, c) {
     step_s: point.seconds / steps,
     share: work.overlapped_s / point.seconds,
     bound_s: work.overlapped_s,
+    least_s: routed
+      ? Math.min(work.overlapped_s, Math.max(work.compute_s, least, work.communication_s))
+      : work.overlapped_s,
+    routed,
     exact: point.basis === "steps",
     binding: bindingOf(work),
     kernels: 2 * c.rows.reduce((n, row) => n + (row.flops.length ? row.op.count : 0), 0),
@@ -89,16 +98,22 @@ function bindingOf({ compute_s, memory_s, communication_s, weights, kv, state })
   return parts.reduce((most, part) => (part[1] > most[1] ? part : most))[0];
 }
 
-// The verdict on one placed point; fixed: seconds per step that points of its engine show.
-function verdictOf(p, fixed) {
+// Seconds per kernel that a point leaves beside its bound.
+const beside = (p) => Math.max(0, p.seconds - p.bound_s) / (p.kernels * p.steps);
+
+// The verdict on one placed point; fixed: seconds per step that points of its engine show, floor:
+// the least seconds per kernel that they leave beside their bounds.
+function verdictOf(p, fixed, floor) {
   const { kind, spread } = p.c.roof.bandwidth;
   const slack = Math.max(SLACK, kind === "measured" ? 2 * (spread ?? 0) : 0);
-  if (p.share > 1 + slack) return "suspect";
+  if (p.share > 1 + slack) return p.routed && p.least_s / p.seconds <= 1 + slack ? "routing" : "suspect";
   if (p.share >= WALL[kind]) return p.binding;
   const { machine } = p.c;
-  const launch = p.roof?.launch ?? machine.launch ?? LAUNCH[machine.kind] ?? LAUNCH.gpu;
+  const measured = p.roof?.launch ?? machine.launch;
+  const launch = measured ?? LAUNCH[machine.kind] ?? LAUNCH.gpu;
+  const refuted = measured === undefined && launch > REFUTED * Math.min(floor ?? Infinity, beside(p));
   const lost = (p.seconds - p.bound_s) / p.steps;
-  return (fixed ?? launch * p.kernels) >= 0.5 * lost ? "overhead" : "kernel";
+  return (fixed ?? (refuted ? 0 : launch * p.kernels)) >= 0.5 * lost ? "overhead" : "kernel";
 }
 
 // Gives each placed point its verdict, by the fixed time that points of one engine show together.
@@ -109,10 +124,14 @@ export function judgePoints(points) {
     if (!engines.has(p.group)) engines.set(p.group, []);
     engines.get(p.group).push(p);
   }
-  const fixed = new Map(
-    [...engines].map(([name, group]) => [name, fixedTime(group.filter((p) => p.phase === "decode"))]),
+  const shown = new Map(
+    [...engines].map(([name, group]) => {
+      const decode = group.filter((p) => p.phase === "decode");
+      const left = decode.filter((p) => p.share <= 1).map(beside);
+      return [name, [fixedTime(decode), left.length ? Math.min(...left) : null]];
+    }),
   );
-  for (const p of points) p.verdict = verdictOf(p, fixed.get(p.group));
+  for (const p of points) p.verdict = verdictOf(p, ...shown.get(p.group));
 }
 
 // Fixed seconds per step, where steps of different size are on one line; else null.
@@ -120,7 +139,7 @@ function fixedTime(points) {
   const pairs = points
     .filter((p) => p.exact && p.bound_s > 0 && p.share <= 1.1)
     .map((p) => [p.bound_s / p.steps, p.seconds / p.steps]);
-  if (pairs.length < 3) return null;
+  if (pairs.length < 2) return null;
   const extreme = (pick) => pairs.reduce((n, [b]) => pick(n, b), pairs[0][0]);
   if (extreme(Math.max) < 3 * extreme(Math.min)) return null;
   let [s, sx, sy, sxx, sxy] = [0, 0, 0, 0, 0];
@@ -132,7 +151,11 @@ function fixedTime(points) {
     sxx += weight * bounded * bounded;
     sxy += weight * bounded * time;
   }
-  const slope = Math.max((s * sxy - sx * sy) / (s * sxx - sx * sx), 1);
+  let slope = (s * sxy - sx * sy) / (s * sxx - sx * sx);
+  if (slope < 1) {
+    if (pairs.length < 3) return null; // faster than the roof from one to the next: no line
+    slope = 1;
+  }
   const fixed = (sy - slope * sx) / s;
   if (fixed <= 0) return 0;
   const errors = pairs.map(([b, time]) => Math.abs(fixed + slope * b - time) / time);

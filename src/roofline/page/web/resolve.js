@@ -2,6 +2,7 @@
 // The same as roofline/place/resolve.py, the reader's choices being its options. What the file
 // says and the page does not know is never replaced by something else.
 
+import { roofOf } from "./bound.js";
 import { find, findFormat, findModel, findPrecision } from "./names.js";
 
 // The first layers of a model, as an engine ran it that was given no more; null where the page
@@ -43,6 +44,14 @@ function ownMachine({ machine, device, roof }) {
   };
 }
 
+// The arithmetic of llama.cpp's quantised products: bytes, where the machine has a unit for them.
+function multipliedAs(point, weights, machine) {
+  if (point.engine !== "llama.cpp" || !/^(q|iq|mxfp4)|bits$/.test(weights ?? "")) return "";
+  const peaks = roofOf(machine)?.compute ?? {};
+  const wide = Math.max(0, ...["bf16", "fp16"].map((name) => peaks[name]?.value ?? 0));
+  return (peaks.int8?.value ?? 0) > wide ? "int8" : "";
+}
+
 // → resolve(point, shown) → {model, machine, options, known} or null: what a point is of.
 // shown: {model, machine, state}; `known` is false where the file names a machine that is not
 // known here, so that the point has a place in the picture and no roof of its own.
@@ -75,7 +84,7 @@ export function makeResolver(data) {
 
   return function resolve(point, { model: shown, machine: on, state }) {
     const called = point.model;
-    const whole = called === undefined ? shown : once("model", called, () => findModel(data.models, called));
+    const whole = called === undefined ? shown : once("model", called, () => findModel(data, called));
     if (whole?.id !== shown.id) return null;
     const model = once("layers", `${shown.id} ${point.layers}`, () => firstLayers(shown, point.layers));
     if (!model) return null;
@@ -85,14 +94,18 @@ export function makeResolver(data) {
     const own = point.roof && state.ceilings !== "datasheet";
     const named = point.machine;
     const found = named === undefined ? on : once("machine", named, () => find(data.machines, named));
+    const machine = own ? ownMachine(point) : (found ?? on);
+    const weights = weightsOf(point, model, state);
     const options = {
-      weights: weightsOf(point, model, state),
+      weights,
       kv: point.kv === undefined ? state.kv : findFormat(data, point.kv),
-      compute: point.compute === undefined ? state.compute : findPrecision(data, point.compute),
+      compute:
+        (point.compute === undefined ? state.compute : findPrecision(data, point.compute)) ||
+        (point.compute === undefined ? multipliedAs(point, weights, machine) : null),
       ceilings: own ? "" : state.ceilings,
       devices,
     };
     if (Object.values(options).includes(null)) return null;
-    return { model, machine: own ? ownMachine(point) : (found ?? on), options, known: Boolean(own || found) };
+    return { model, machine, options, known: Boolean(own || found) };
   };
 }
