@@ -149,15 +149,16 @@ def test_classes_run_types_that_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "head"),
+    ("names", "rows"),
     [
-        (["LlamaForCausalLM"], 1), (["LLaMAForCausalLM"], 1), (["X", "LlamaForCausalLM"], 1),
-        (["LlamaForSequenceClassification"], 0), (["LlamaModel"], 0),
+        (["LlamaForCausalLM"], 128256), (["LLaMAForCausalLM"], 128256),
+        (["X", "LlamaForCausalLM"], 128256), (["LlamaModel"], 0),
+        (["LlamaForSequenceClassification"], 2),  # a score for each of two labels
     ],
 )  # fmt: skip
-def test_a_config_without_a_type_is_read_by_its_class(names: list[str], head: int) -> None:
+def test_a_config_without_a_type_is_read_by_its_class(names: list[str], rows: int) -> None:
     model = from_config({"architectures": names, **LLAMA}, "config")
-    assert model.parameters == LLAMA_8B - (1 - head) * 128256 * 4096
+    assert model.parameters == LLAMA_8B - (128256 - rows) * 4096
     assert any("no model_type: read by its class" in note for note in model.notes)
 
 
