@@ -17,6 +17,9 @@ from roofline.model.config import parse_json
 from roofline.model.load import from_config
 from roofline.step import Step
 
+from .test_published_forms import WRAPPED
+from .test_remote import MOE, PUBLISHED
+
 SEEDS = [m["config"] for m in catalogue.read("model/catalogue.json")["models"]]
 VALUES = [
     None, True, False, 0, -1, 1, 2, 3, 7, 0.5, -0.0, 1e308, 10**18, -(10**18), 2**63, "", "4096",
@@ -25,8 +28,8 @@ VALUES = [
 ]  # fmt: skip
 
 
-def mutated(rng: random.Random) -> dict:
-    data = copy.deepcopy(rng.choice(SEEDS))
+def mutated(rng: random.Random, seeds: list[dict] = SEEDS) -> dict:
+    data = copy.deepcopy(rng.choice(seeds))
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         place = data
         while True:
@@ -72,6 +75,16 @@ def test_mutated_configs(seed):
     rng = random.Random(seed)
     count = 5000
     understood = sum(check(mutated(rng)) for _ in range(count))
+    assert 0 < understood < count
+
+
+def test_mutated_forms():
+    """Wrappers, remote code and what a class tells, mutated likewise."""
+    rng = random.Random(7)
+    seeds = [c for c, *_ in (*PUBLISHED.values(), *MOE.values(), *WRAPPED.values())]
+    seeds += [{k: v for k, v in c.items() if k != "model_type"} for c in SEEDS]
+    count = 5000
+    understood = sum(check(mutated(rng, seeds)) for _ in range(count))
     assert 0 < understood < count
 
 
