@@ -42,6 +42,7 @@ from .mixes import (
     nemotron_h,
     step,
 )
+from .remote import dbrx, grok, jais, pangu, plamo, selective, state_space
 
 _QWEN_MOE = (experts(), gated, no_window)
 _NARROW = experts("num_experts", "intermediate_size")
@@ -95,6 +96,16 @@ ARCHITECTURES: dict[str, tuple[Extra, ...]] = {
     "xverse": (kind("llama"),),
     "orion": (kind("llama"),),
     "minicpm": (kind("llama"),),
+    # of the days of remote code
+    "qwen": (lambda m: {"model_type": "qwen", "no_bias": True},),
+    "codeshell": (kind("codeshell"),),
+    "plamo": (plamo,),
+    "jais": (jais,),
+    "pangu-embedded": (pangu,),
+    "bailingmoe": (experts(), shared("num_shared_experts"), kind("bailing_moe")),
+    "grok": (experts(), grok),
+    "dbrx": (dbrx,),
+    "arctic": (_LOCAL, kind("arctic")),
     # experts
     "qwen2moe": (*_QWEN_MOE, kind("qwen2_moe")),
     "qwen3moe": (*_QWEN_MOE, kind("qwen3_moe")),
@@ -143,6 +154,8 @@ ARCHITECTURES: dict[str, tuple[Extra, ...]] = {
     "granitehybrid": (granite_hybrid,),
     "falcon-h1": (mamba2, kind("falcon_h1")),
     "jamba": (jamba,),
+    "mamba": (selective,),
+    "mamba2": (state_space,),
     "lfm2": (lfm("lfm2"),),
     "lfm2moe": (experts(), lfm("lfm2_moe")),
     # mixes
