@@ -125,7 +125,8 @@ def test_both_encoders_and_the_voice_are_named() -> None:
 
 
 def test_a_text_model_named_elsewhere_is_pointed_at() -> None:
-    config = {"model_type": "ultravox", "text_model_id": "meta-llama/Llama-3.3-70B-Instruct"}
+    named = "meta-llama/Llama-3.3-70B-Instruct"
+    config = {"model_type": "ultravox", "text_model_id": named, "hidden_size": 8192}
     with pytest.raises(UnsupportedError, match=r"Llama-3\.3-70B-Instruct.*count that"):
         from_config(config, "ultravox")
 
@@ -264,6 +265,29 @@ def test_an_unknown_quantisation_is_counted_in_a_format_that_is_named() -> None:
         model.work()
     plain = from_config({"model_type": "llama", **LLAMA}, "config")
     assert model.work("int4").resident == plain.work("int4").resident
+
+
+@pytest.mark.parametrize("key", ["llm_config", "text_config"])
+def test_a_quantisation_beside_the_text_model_is_read(key: str) -> None:
+    stored = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}
+    plain = {"model_type": "some_vlm", key: {"model_type": "llama", **LLAMA}}
+    inner = {"model_type": "some_vlm", key: {"model_type": "llama", **LLAMA, **stored}}
+    outer = {**plain, **stored}
+    assert from_config(inner).work().resident == from_config(outer).work().resident
+    assert from_config(inner).work().resident < from_config(plain).work().resident / 2
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-omni: twice nested", "internvl_chat: InternLM2"])
+def test_a_list_names_layers_whatever_the_wrapper_calls_them(name: str) -> None:
+    config, _ = WRAPPED[name]
+    listed = {"quant_method": "awq", "bits": 4, "group_size": 128}
+    whole = from_config({**config, "quantization_config": listed}, name)
+    kept = {**listed, "modules_to_not_convert": ["model.layers.0."]}
+    model = from_config({**config, "quantization_config": kept}, name)
+    layer = model.layers[0]
+    paths = [m.path for part in layer.parts for m in part.linears()]
+    assert {model.scheme.weight(f"{layer.prefix}.0.{p}").name for p in paths} <= {"bf16", "fp16"}
+    assert model.work().resident > whole.work().resident
 
 
 def test_trace_says_what_it_takes(tmp_path: Any) -> None:

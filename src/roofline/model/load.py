@@ -211,7 +211,9 @@ def from_config(
     from . import quant
 
     try:
-        found = quant.read(data, model.dtype, where, sidecar)
+        text = _text(data)
+        inner = {k: text[k] for k in _QUANTISED & text.keys() - data.keys()}
+        found = quant.read({**data, **inner}, model.dtype, where, sidecar)
         return model if found is None else quantised(model, found)
     except UnsupportedError as error:
         # Its shapes are known all the same: in formats that somebody names it can be counted.

@@ -221,10 +221,10 @@ def read(c: Config, as_type: str | None = None) -> Model:
 
 def _flat(c: Config) -> Config:
     # Older configs: the text model's keys among the wrapper's own.
+    named = c.data.get("text_model_id")
+    if isinstance(named, str) and named and "num_hidden_layers" not in c.data:
+        raise c.refuse(f"its text model is {short(named)} (text_model_id): count that")
     if c.data.get("hidden_size") is None and c.data.get("n_embd") is None:
-        named = c.data.get("text_model_id")
-        if isinstance(named, str) and named:
-            raise c.refuse(f"its text model is {short(named)} (text_model_id): count that")
         raise InputError(f"{c.where}: text_config is missing; this is not all of the config")
     inside = [k for k, v in c.data.items() if isinstance(v, dict) and k in (*NESTED, "llm_config")]
     text = Config({k: v for k, v in c.data.items() if k not in inside}, c.where)
@@ -279,7 +279,7 @@ def _defaults(kind: str) -> dict[str, Any]:
 
 def _left(text: Config, key: str) -> list[str]:
     # What the nested config leaves to its class.
-    filled = {k: v for k, v in sorted(text.filled.items()) if k != "max_position_embeddings"}
+    filled = {k: v for k, v in sorted(text.filled.items()) if v is not False}
     if not filled:
         return []
     given = ", ".join(f"{k} {short(v)}" for k, v in filled.items())

@@ -21,8 +21,9 @@ _WORDS = {
     "w2": "down_proj", "wq": "q_proj", "wk": "k_proj", "wv": "v_proj", "wo": "o_proj",
     "fc1": "up_proj", "fc2": "down_proj", "c_fc": "up_proj", "dense_h_to_4h": "up_proj",
     "dense_4h_to_h": "down_proj", "query_key_value": "qkv_proj", "c_attn": "qkv_proj",
-    "Wqkv": "qkv_proj", "embed_out": "lm_head", "shared_experts": "shared_expert",
-    "share_expert": "shared_expert", "shared_mlp": "shared_expert",
+    "Wqkv": "qkv_proj", "wqkv": "qkv_proj", "W_pack": "qkv_proj", "embed_out": "lm_head",
+    "shared_experts": "shared_expert", "share_expert": "shared_expert",
+    "shared_mlp": "shared_expert",
 }  # fmt: skip
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _SAME = (("self_attn.out_proj", "self_attn.o_proj"), ("self_attn.dense", "self_attn.o_proj"))
@@ -30,7 +31,9 @@ _SAME = (("self_attn.out_proj", "self_attn.o_proj"), ("self_attn.dense", "self_a
 _ROOTS = (
     "model.language_model.model.", "model.language_model.", "language_model.model.",
     "language_model.", "model.text_model.", "text_model.model.", "text_model.",
-    "model.decoder.", "decoder.", "backbone.", "transformer.", "gpt_neox.", "model.", "",
+    "thinker.model.", "llm.model.", "language.model.", "model.transformer.",
+    "transformer.encoder.", "model.decoder.", "decoder.", "backbone.", "transformer.",
+    "gpt_neox.", "model.", "",
 )  # fmt: skip
 _LAYERS = ("layers.", "h.", "blocks.")
 _EXPERT = re.compile(r"\bexperts\.(\d+)(?=\.|\Z)")
