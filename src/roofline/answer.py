@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import capacity, screen, table
@@ -16,6 +17,7 @@ from .words import Words
 if TYPE_CHECKING:
     from .achieved import Achieved
     from .bound import Bound, Case, OperatorBound
+    from .counters import Counter
     from .explanation import Explanation
 
 
@@ -306,19 +308,42 @@ def measured(point: Achieved, words: Words) -> tuple[str, str]:
     )
 
 
+def counted(seen: Counter, e: Explanation, words: Words) -> tuple[str, str]:
+    """What a monitor's percentage says of the step, and what it does not."""
+    held = seen.held(e.bound)
+    values: dict[str, object] = {
+        "share": percent(seen.share),
+        "peak": percent(held["peak_at_best"]),
+        "bandwidth": percent(held["bandwidth_at_best"]),
+    }
+    key = f"say.counter.{seen.kind}"
+    if seen.kind == "communication":
+        more = held["exchange_s"] > held["needed_s"]
+        key += "" if more else ".less"
+        values |= {
+            "rest": seconds(held["rest_s"]),
+            "exchange": seconds(held["exchange_s"]),
+            "needed": seconds(held["needed_s"]),
+            "times": gain(held["exchange_s"] / held["needed_s"]),
+            "messages": digits(held["messages"]),
+            "each": seconds(held["exchange_s"] / held["messages"]),
+        }
+    return words("label.achieved"), words(key, **values)
+
+
 def text(
     e: Explanation,
     words: Words | None = None,
     *,
     columns: int = 100,
     chart: bool = True,
-    point: Achieved | None = None,
+    seen: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """The whole answer for a terminal: title, sentences, chart."""
+    """The whole answer for a terminal: title, sentences, chart; ``seen``: what was measured of
+    it, as labelled sentences, after the verdict."""
     words = words or _words.choose()
     rows = lines(e, words)
-    if point is not None:
-        rows.insert(2, measured(point, words))
+    rows[2:2] = seen
     margin = max(width_of(label) for label, _ in rows) + 2
     out = [*wrap(title(e, words), columns), ""]
     for label, sentence in rows:

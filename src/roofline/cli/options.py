@@ -198,7 +198,7 @@ def count(args: argparse.Namespace, name: str) -> int | None:
         return None
     value = parse_count(text, f"--{name}")
     if value < 1 and name != "prompt":
-        raise InputError(f"--{name} must be at least 1")
+        raise InputError(f"--{name.replace('_', '-')} must be at least 1")
     return value
 
 

@@ -40,6 +40,9 @@ def add(p: argparse.ArgumentParser) -> None:
     t.add_argument("--seconds", metavar="TIME", help="of one step: 45ms")
     t.add_argument("--phase", choices=("decode", "prefill"), default="decode")
     t.add_argument("--bytes", metavar="BYTES", help="read in a step, counted by yourself: 35.5GB")
+    t.add_argument("--flops", metavar="FLOP", help="with --bytes: what a kernel of your own does")
+    t.add_argument("--gpu-layers", metavar="N", help="layers on the device, of a run whose others "
+                   "stayed on the host")  # fmt: skip
     t.add_argument("--achieved", metavar="BYTES/S", help="a bandwidth that somebody measured")
     t.add_argument("--working-set", metavar="BYTES", help="what that measurement read again")
     t.add_argument("--roof", metavar="X", help="tokens/s that somebody's roof allows")
@@ -143,6 +146,20 @@ def _layout(args: argparse.Namespace) -> dict[str, Any]:
     return {**found, "parallel": given}
 
 
+def _bandwidth(text: str | None) -> float | None:
+    from ..counters import counter
+
+    if text is None:
+        return None
+    if counter(text) is not None:
+        raise InputError(
+            f"'{text.strip()[:40]}' is no bandwidth, and says how much of the time something ran, "
+            "not how much of it was used; 'roofline explain MODEL --on MACHINE --achieved …' says "
+            "what a step uses at best, and which counter would tell"
+        )
+    return parse_quantity(text, "B/s", "--achieved")
+
+
 def _one(args: argparse.Namespace) -> int:
     from ..place import gap, typed
 
@@ -156,7 +173,9 @@ def _one(args: argparse.Namespace) -> int:
             tokens_per_s=quantity("tokens_per_s", "tokens/s"),
             seconds=quantity("seconds", "s"),
             bytes_=quantity("bytes", "B"),
-            achieved=quantity("achieved", "B/s"),
+            flops=quantity("flops", "FLOP"),
+            gpu_layers=options.count(args, "gpu_layers"),
+            achieved=_bandwidth(args.achieved),
             working_set=quantity("working_set", "B"),
             bandwidth=quantity("bandwidth", "B/s"),
             peak=quantity("peak", "FLOP/s"),

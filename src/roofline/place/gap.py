@@ -165,6 +165,10 @@ def _causes(placed: Placed, code: str) -> Iterable[Cause]:
     """Likely causes of a gap below the roof, most likely first."""
     point, case = placed.point, placed.case
     kind = case.machine.kind if case else ("cpu" if "cpu" in placed.machine.lower() else "gpu")
+    depth = case.model.depth if case else None
+    layers = point.settings.get("n_gpu_layers", point.extra.get("n_gpu_layers"))
+    if kind != "cpu" and _partly(layers, depth):
+        yield Cause("offload", {"layers": layers, "depth": depth})
     if "busy" in point.notes:
         yield Cause("busy", {"cpus": point.load or 0.0})
     if point.basis in ("token", "first", "run"):
@@ -182,9 +186,6 @@ def _causes(placed: Placed, code: str) -> Iterable[Cause]:
             yield Cause("numa")
         if "threads" not in point.settings:
             yield Cause("threads")
-    offloaded = point.extra.get("n_gpu_layers", point.extra.get("ngl"))
-    if kind != "cpu" and _partly(offloaded, case.model.depth if case else None):
-        yield Cause("offload", {"layers": offloaded})
     if placed.memory_bound and point.phase == "decode":
         weights = point.weights or (case.weights if case else "")
         if _unpacked(weights):

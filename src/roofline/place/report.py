@@ -117,6 +117,8 @@ def explain(placed: Placed, gap: Gap, words: Words) -> list[tuple[str, str]]:
         "batch": f"{placed.point.batch:.0f}",
         "least": percent(placed.least_s / placed.seconds),
     }
+    if gap.causes and gap.causes[0].code == "offload":
+        values |= gap.causes[0].values
     if placed.point.phase == "run":
         values |= {"bound": seconds(placed.overlapped_s), "time": seconds(placed.seconds)}
     out = [(words("place.label.reached"), words(f"place.say.{_reached(placed, gap)}", **values))]
@@ -150,6 +152,8 @@ def _reached(placed: Placed, gap: Gap) -> str:
 def _meaning(placed: Placed, gap: Gap) -> str:
     """Which sentence says what the verdict means."""
     kind = gap.code.split(":")[0]
+    if kind in ("overhead", "kernel") and gap.causes and gap.causes[0].code == "offload":
+        return "offload"
     if kind == "overhead":
         return f"overhead.{gap.fixed_is}"
     if kind == "kernel" and placed.counted == "achieved":

@@ -25,7 +25,9 @@ class Typed:
 
     Attributes:
         tokens_per_s: of all sequences together; seconds: of one step.
-        bytes_: read in a step; achieved: bytes/s reached; working_set: bytes read again and again.
+        bytes_, flops: read and done in a step, a kernel's own; achieved: bytes/s reached;
+            working_set: bytes read again and again.
+        gpu_layers: layers on the device, where the others stayed on the host.
         bandwidth, peak: ceilings, in place of the machine's or with no machine at all.
         roof: tokens/s that somebody's roof allows.
         context: tokens that each new one attends to (decode), default 1: next to no cache.
@@ -35,6 +37,8 @@ class Typed:
     tokens_per_s: float | None = None
     seconds: float | None = None
     bytes_: float | None = None
+    flops: float | None = None
+    gpu_layers: int | None = None
     achieved: float | None = None
     working_set: float | None = None
     bandwidth: float | None = None
@@ -68,6 +72,8 @@ def placed(typed: Typed) -> Placed:
         return _ratio(typed)
     if typed.bytes_ is not None:
         return _bytes(typed)
+    if typed.flops is not None:
+        raise InputError("--flops are a kernel's own, beside the --bytes that it moves")
     return _steps(typed)
 
 
@@ -123,6 +129,7 @@ def _steps(typed: Typed) -> Placed:
         devices=typed.layout.devices,
         layout=None if typed.layout.single else typed.layout,
         tokens=tokens,
+        settings={} if typed.gpu_layers is None else {"n_gpu_layers": typed.gpu_layers},
     )
     return place(point, case)
 
@@ -198,8 +205,19 @@ def _counted(typed: Typed, bytes_: float, seconds: float, *, counted: str) -> Pl
         kind=kind,
         bandwidth=bandwidth,
         bytes_=bytes_,
+        flops=typed.flops or 0.0,
+        peak=_peak(typed, machine) if typed.flops else None,
         spread=spread,
     )
+
+
+def _peak(typed: Typed, machine: Machine | None) -> float:
+    """The compute ceiling that a kernel's own FLOPs are held against."""
+    if typed.peak is not None:
+        return typed.peak
+    if machine is None:
+        raise InputError("give the compute ceiling for --flops: --on MACHINE or --peak FLOP/S")
+    return machine.roof(typed.ceilings).arithmetic(typed.compute or "bf16")[1].value
 
 
 def _variants(machine: Machine) -> dict[str, float]:

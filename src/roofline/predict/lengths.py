@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TextIO
 
 from ..errors import InputError
 
@@ -63,24 +65,34 @@ def observed(pairs: Iterable[tuple[int, int]]) -> Lengths:
     return Lengths((min(first), max(first)), (min(second), max(second)), held)
 
 
-def read(path: str) -> Lengths:
-    """Lengths from a CSV file: prompt and output tokens of a request on each line.
+PROMPT = frozenset(
+    """prompt prompttokens promptlen promptlength numprompttokens contexttokens input inputtokens
+    inputlen inputlength isl requesttokens numprefilltokens prefilltokens""".split()
+)
+OUTPUT = frozenset(
+    """output outputtokens outputlen outputlength osl generatedtokens numgeneratedtokens completion
+    completiontokens responsetokens numoutputtokens numdecodetokens decodetokens""".split()
+)
+"""Columns of prompt and output tokens as public traces call them, without case and punctuation."""
 
-    A first line of names may say which columns they are (``prompt`` and ``output``).
+
+def read(path: str) -> Lengths:
+    """Lengths of requests from a file: CSV or JSON Lines, a request on each line.
+
+    A CSV file's first line may name its columns, in any order and beside others (``prompt,output``,
+    ``TIMESTAMP,ContextTokens,GeneratedTokens``); without one, the first two columns are prompt and
+    output tokens. Commas, semicolons and tabs set columns apart. Each line of JSON Lines has the
+    same names as keys.
 
     Raises:
-        InputError: not readable, or a line without two whole numbers of at least 1.
+        InputError: not readable, no such columns, or a line without two whole numbers from 1.
     """
-    pairs = []
-    at = (0, 1)
+    pairs: list[tuple[int, int]] = []
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            for number, row in enumerate(csv.reader(file), 1):
-                names = [cell.strip().lower() for cell in row]
-                if number == 1 and {"prompt", "output"} <= set(names):
-                    at = names.index("prompt"), names.index("output")
-                elif names:
-                    pairs.append(_pair(names, at, f"{path}, line {number}"))
+            rows = _json_rows(file, path) if _is_json(file) else _csv_rows(file, path)
+            for where, cells in rows:
+                pairs.append(_pair(cells, where))
                 if len(pairs) > MOST_LINES:
                     raise InputError(f"{path}: more than {MOST_LINES:,} requests")
     except OSError as error:
@@ -92,11 +104,73 @@ def read(path: str) -> Lengths:
     return observed(pairs)
 
 
-def _pair(cells: list[str], at: tuple[int, int], where: str) -> tuple[int, int]:
-    found = [cells[i] if i < len(cells) else "" for i in at]
-    if not all(c.isascii() and c.isdigit() and 1 <= int(c) < 10**9 for c in found):
+def _is_json(file: TextIO) -> bool:
+    first = file.read(1)
+    while first.isspace():
+        first = file.read(1)
+    file.seek(0)
+    return first == "{"
+
+
+def _json_rows(file: TextIO, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    for number, line in enumerate(file, 1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):
+            raise InputError(f"{where}: not JSON") from None
+        if not isinstance(data, dict):
+            raise InputError(f"{where}: not a JSON object")
+        names = list(data)
+        at = _columns(names, where)
+        yield where, (str(data[names[at[0]]]), str(data[names[at[1]]]))
+
+
+def _csv_rows(file: TextIO, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    start = file.readline()
+    file.seek(0)
+    apart = max(",;\t", key=start.count)
+    at = None
+    for number, row in enumerate(csv.reader(file, delimiter=apart), 1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        where = f"{path}, line {number}"
+        if at is None:
+            named = not all(_whole(cell) for cell in cells[:2])
+            at = _columns(cells, where) if named else (0, 1)
+            if named:
+                continue
+        yield where, (_cell(cells, at[0]), _cell(cells, at[1]))
+
+
+def _columns(names: list[str], where: str) -> tuple[int, int]:
+    keys = ["".join(c for c in name.lower() if c.isalnum()) for name in names]
+    found = [next((i for i, key in enumerate(keys) if key in of), None) for of in (PROMPT, OUTPUT)]
+    if found[0] is None or found[1] is None:
+        what = "prompt" if found[0] is None else "output"
+        listed = ", ".join(names)[:80]
+        raise InputError(
+            f"{where}: no column of {what} tokens among '{listed}'; call them prompt and output, "
+            "or give lines such as 1024,256"
+        )
+    return found[0], found[1]
+
+
+def _cell(cells: list[str], at: int) -> str:
+    return cells[at] if at < len(cells) else ""
+
+
+def _whole(cell: str) -> bool:
+    return cell.isascii() and cell.isdigit()
+
+
+def _pair(cells: tuple[str, str], where: str) -> tuple[int, int]:
+    if not all(_whole(c) and 1 <= int(c) < 10**9 for c in cells):
         raise InputError(
             f"{where}: not prompt and output tokens of a request, such as 1024,256: "
             f"'{','.join(cells)[:40]}'"
         )
-    return int(found[0]), int(found[1])
+    return int(cells[0]), int(cells[1])
