@@ -44,7 +44,7 @@ DROPPED = frozenset(
     attention_value_scale routed_scaling_factor moe_router_scaling_factor norm_topk_prob
     scoring_func router_jitter_noise final_logit_softcapping attn_logit_softcapping
     logit_scale query_pre_attn_scalar clip_qkv time_step_floor time_step_limit
-    time_step_max time_step_min use_bidirectional_attention
+    time_step_max time_step_min
     """
     # How it was trained.
     """attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout activation_dropout
@@ -81,7 +81,7 @@ def trim(value: Any, drop: frozenset[str] = DROPPED) -> Any:
         return {
             k: trim(v, DROPPED_IN_BLOCKS if k == "block_configs" else drop)
             for k, v in value.items()
-            if k not in drop
+            if k not in drop and not (k == "use_bidirectional_attention" and v is not True)
         }
     if isinstance(value, list):
         return [trim(v, drop) for v in value]

@@ -67,7 +67,7 @@ def test_entry_is_well_formed(wanted: str) -> None:
     model = BY_ID[wanted]
     assert model.keys() <= {
         "id", "name", "org", "aliases", "released", "parameters_published", "active_published",
-        "parameters_note", "source", "config", "quant_config",
+        "parameters_note", "encodes", "source", "config", "quant_config",
     }  # fmt: skip
     assert re.fullmatch(r"[a-z0-9]+([.-][a-z0-9]+)*", model["id"])
     assert model["released"] is None or re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", model["released"])
@@ -199,4 +199,4 @@ def test_most_models_have_a_class_to_be_held_against(transformers: Any) -> None:
         for m in MODELS
         if not hasattr(transformers, (m["config"].get("architectures") or [""])[0])
     ]
-    assert len(without) <= 6, without
+    assert len(without) <= 9, without

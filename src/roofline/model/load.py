@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .. import catalogue
-from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
+from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
+from . import formats
 from .config import Config, read_json
 from .families import read as read_family
-from .model import Model
+from .model import Model, Uniform
 from .unread import Unread
 
 if TYPE_CHECKING:
@@ -69,15 +70,59 @@ def _elsewhere(name: str, error: NotFound, as_type: str | None) -> Model:
     if ollama.parse(name) is not None:
         tried.append("Ollama's store")
     if repo is None:
-        raise NotFound(f"{error}; tried {_listed(tried)}")
+        return _named(name, as_type, NotFound(f"{error}; tried {_listed(tried)}"), "")
     if hub.offline():
-        raise NotFound(f"{error}; tried {_listed(tried)}; HF_HUB_OFFLINE forbids the hub")
+        why = "HF_HUB_OFFLINE forbids the hub"
+        return _named(name, as_type, NotFound(f"{error}; tried {_listed(tried)}; {why}"), why)
     try:
         folder = hub.fetch(repo)
     except MissingExtra as missing:
-        raise NotFound(f"{error}; tried {_listed(tried)}; {missing}") from None
+        why = "without the extra 'hub' it is not fetched"
+        return _named(name, as_type, NotFound(f"{error}; tried {_listed(tried)}; {missing}"), why)
+    except RooflineError as failed:
+        why = str(failed).removeprefix(f"{repo.repo}: ").partition(";")[0]
+        return _named(name, as_type, failed, why)
     where = f"{repo.repo} on the hub ({folder})"
     return from_path(folder, as_type).altered(name=repo.name, source=where)
+
+
+def _named(name: str, as_type: str | None, failed: RooflineError, why: str) -> Model:
+    """The catalogue's model that a name begins with, stored as its other words say.
+
+    Raises:
+        RooflineError: ``failed``, where the name says no such thing; or what of it is not known.
+    """
+    from . import naming, quant
+
+    try:
+        found = naming.read(name, entries())
+    except NotFound as unclear:
+        raise NotFound(f"{unclear}" + (f" ({why})" if why else "")) from None
+    if found is None:
+        raise failed from None
+    config, form = dict(found.entry["config"]), found.stored
+    plain = from_entry(found.entry, as_type)
+    said = f"'{name[:80]}' is read by its name, as {found.entry['id']} of the catalogue"
+    if form is not None and not form.own:
+        # What the catalogue's own checkpoint is stored in is not what this name says.
+        for key in _QUANTISED:
+            config.pop(key, None)
+        plain = from_config(config, found.entry["name"], None, as_type)
+        if form.unsaid:
+            reason = f"'{name[:80]}': {form.unsaid}"
+            plain = plain.altered(scheme=Unread(reason))
+        elif form.format:
+            plain = plain.altered(scheme=Uniform(formats.parse(form.format)))
+        elif form.config is not None:
+            key = "quantization" if form.mlx else "quantization_config"
+            stored = quant.read({key: form.config}, plain.dtype, found.entry["name"])
+            assert stored is not None
+            plain = quantised(plain, stored)
+        plain = plain.altered(source=from_entry(found.entry, as_type).source)
+    says = form.says if form is not None else ""
+    note = said + (f", in what such names mean: {says}" if says else "")
+    note += f" ({why})" if why else ""
+    return plain.altered(name=found.entry["name"], notes=(*plain.notes, note))
 
 
 def _listed(names: list[str]) -> str:
@@ -88,6 +133,8 @@ def from_entry(entry: dict[str, Any], as_type: str | None = None) -> Model:
     """The model of a catalogue entry."""
     model = from_config(entry["config"], entry["name"], entry.get("quant_config"), as_type)
     source = entry["source"]
+    if entry.get("encodes"):
+        model = model.altered(embeds=True)
     return model.altered(source=f"{source['title']}, {source['date']}")
 
 
