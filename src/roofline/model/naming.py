@@ -160,7 +160,7 @@ def _labelled(name: str, label: re.Match[str], entries: list[dict[str, Any]]) ->
     # ``qwen3moe 30B.A3B Q4_K - Medium``: an architecture, a nominal size, a type.
     kind = _squeezed(label["kind"]).replace("_", "").replace(".", "")
     kinds = _KINDS.get(kind, (kind,))
-    alike = [e for e in entries if set(kinds) & set(_types(e)) and "quant_config" not in e]
+    alike = [e for e in entries if set(kinds) & set(_types(e)) and _generates(e)]
     alike = _sized(label["size"], alike, kind)
     if not alike:
         return None
@@ -185,6 +185,13 @@ def _labelled(name: str, label: re.Match[str], entries: list[dict[str, Any]]) ->
         word_kind, word = next((k, w) for k, w in match.groupdict().items() if w)
         words = [(word_kind.rstrip("0123456789"), word)]
     return Named(entry, stored(words, "", entry), rest)
+
+
+def _generates(entry: dict[str, Any]) -> bool:
+    # Not an embedder, nor a copy in other weights.
+    name = (entry["config"].get("architectures") or [""])[0]
+    plain = name.endswith("LMHeadModel") or not name.endswith(("Model", "Classification"))
+    return plain and "encodes" not in entry and "quant_config" not in entry
 
 
 def _sized(size: str, alike: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
