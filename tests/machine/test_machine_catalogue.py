@@ -528,3 +528,26 @@ def test_against_the_apple_table_of_llama_cpp() -> None:
         seen.add(m["id"])
         assert bandwidth(m) / G == pytest.approx(float(row["bw_gb_s"]), rel=0.025), m["id"]
     assert len(seen) >= 15
+
+
+# --- what joins more than a node
+
+
+NETWORK = {
+    "h100-sxm": 50e9, "h800-sxm": 50e9, "h200-sxm": 50e9, "h20": 50e9, "b200": 50e9, "b300": 100e9,
+    "a100-80gb-sxm": 25e9, "a100-40gb-sxm": 25e9, "mi300x": 50e9, "mi325x": 50e9, "mi355x": 50e9,
+    "mi250x": 25e9, "ascend-910b1": 25e9, "gaudi-3": 75e9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "rate"), NETWORK.items())
+def test_servers_have_a_network(name: str, rate: float) -> None:
+    """Gb/s of a device's adapter, over eight: 400 Gb/s are 50 GB/s in one direction."""
+    links = [x for x in MACHINES[name]["links"] if x["scope"] == "cluster"]
+    assert [x["bandwidth"]["value"] for x in links] == [rate]
+    assert all(x["devices"] > 16 for x in links)
+
+
+@pytest.mark.parametrize("name", ["rtx-4090", "rtx-3090", "rtx-5090", "l4", "l40s", "rtx-a6000"])
+def test_a_host_joins_eight_cards(name: str) -> None:
+    assert max(x["devices"] for x in MACHINES[name]["links"] if x["scope"] == "node") == 8
