@@ -92,7 +92,7 @@ def test_links_and_latency_can_be_given():
 @pytest.mark.parametrize(
     ("name", "group", "said"),
     [
-        ("rtx-4090", 8, "PCIe 4.0 x16 joins 4"),
+        ("rtx-4090", 16, "PCIe 4.0 x16 joins 8"),
         ("m4-max-40c", 2, "no link to other devices is known"),
         ("h100-sxm", 5000, "joins 1024"),
     ],
