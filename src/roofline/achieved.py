@@ -13,6 +13,9 @@ from .units import WHOLE, decimal_hint, plain
 _NUMBER = re.compile(rf"({WHOLE}(?:\.\d+)?)\s*([^\d\s,._].*?)\s*\Z")
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _RATE = re.compile(r"([kMGTP]?)(B|FLOP|FLOPS?)(?:/s|ps)?\Z", re.IGNORECASE)
+_WHOLE = re.compile(
+    r"(?:sequences?|seqs?|requests?|reqs?|prompts?|texts?|docs?)/s\Z", re.IGNORECASE
+)
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
 ALLOWANCE = 1.02
@@ -52,8 +55,11 @@ class Achieved:
         }
 
 
-def achieved(text: str, bound: Bound) -> Achieved:
+def achieved(text: str, bound: Bound, sequences: float | None = None) -> Achieved:
     """``65 tok/s``, ``15.4 ms``, ``700 GB/s``, ``120 TFLOP/s`` of a step.
+
+    Args:
+        sequences: those that the step finishes, for ``200 sequences/s`` of an encode or prefill.
 
     Raises:
         InputError: not one of these.
@@ -63,11 +69,12 @@ def achieved(text: str, bound: Bound) -> Achieved:
     if match:
         value, unit = float(plain(match[1])), match[2]
         if value > 0:
-            seconds = _seconds(value, unit, bound)
+            seconds = _seconds(value, unit, bound, sequences)
     if seconds is None:
+        whole = " (of an encode or prefill '200 sequences/s' too)" if sequences is not None else ""
         raise InputError(
             f"--achieved is a speed or a time of the step, such as '65 tok/s', '15.4 ms', "
-            f"'700 GB/s' or '120 TFLOP/s', not '{text[:40]}'{decimal_hint(text)}"
+            f"'700 GB/s' or '120 TFLOP/s'{whole}, not '{text[:40]}'{decimal_hint(text)}"
         )
     return Achieved(
         seconds,
@@ -78,8 +85,10 @@ def achieved(text: str, bound: Bound) -> Achieved:
     )
 
 
-def _seconds(value: float, unit: str, bound: Bound) -> float | None:
+def _seconds(value: float, unit: str, bound: Bound, sequences: float | None) -> float | None:
     name = unit.replace(" ", "")
+    if sequences is not None and _WHOLE.match(name):
+        return sequences / value
     if name.lower() in ("tok/s", "tokens/s", "token/s", "t/s", "tps"):
         return float(bound.tokens / value)
     if name.lower() in _TIMES:

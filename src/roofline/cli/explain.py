@@ -27,7 +27,8 @@ def add(p: argparse.ArgumentParser) -> None:
         "--achieved",
         metavar="SPEED",
         help="what you measured, to see its share of the roof and why: '65 tok/s', '15.4 ms', "
-        "'700 GB/s', '98 %% utilisation', 'all-reduce 71 %% of the step'",
+        "'700 GB/s', of an encode or prefill '200 sequences/s', '98 %% utilisation', 'all-reduce "
+        "71 %% of the step'",
     )
     g.add_argument("--no-chart", action="store_true", help="words and numbers only")
     options.add_output(g)  # type: ignore[arg-type]

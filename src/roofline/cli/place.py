@@ -38,7 +38,7 @@ def add(p: argparse.ArgumentParser) -> None:
     t = p.add_argument_group("a result typed in, without a file")
     t.add_argument("--tokens-per-s", metavar="X", help="of all sequences together")
     t.add_argument("--seconds", metavar="TIME", help="of one step: 45ms")
-    t.add_argument("--phase", choices=("decode", "prefill"), default="decode")
+    t.add_argument("--phase", choices=("decode", "prefill", "encode"), default="decode")
     t.add_argument("--bytes", metavar="BYTES", help="read in a step, counted by yourself: 35.5GB")
     t.add_argument("--flops", metavar="FLOP", help="with --bytes: what a kernel of your own does")
     t.add_argument("--gpu-layers", metavar="N", help="layers on the device, of a run whose others "
@@ -57,6 +57,11 @@ def run(args: argparse.Namespace) -> int:
     if args.files and typed:
         raise InputError(f"give files, or a result typed in (--{typed}), not both")
     if args.files:
+        if args.phase == "encode":
+            raise InputError(
+                "--phase encode is for a result typed in: leave out the file, and give what it "
+                "says, --batch N --context TOKENS and --seconds of a batch or --tokens-per-s"
+            )
         return _files(args)
     if not typed:
         raise InputError(

@@ -55,6 +55,9 @@ def step(placed: Placed, words: Words) -> str:
         return words("place.step.rate", context=f"{point.context:.0f}")
     if point.phase == "run":
         return words("place.step.run", batch=batch, context=f"{point.context:.0f}")
+    if point.phase == "encode":
+        tokens = point.parts[0].groups[0].new_tokens
+        return words("place.step.encode", batch=batch, tokens=tokens)
     if point.phase == "prefill":
         new = sum(part.tokens for part in point.parts) / point.batch
         return words("place.step.prefill", batch=batch, prompt=f"{new:.0f}")

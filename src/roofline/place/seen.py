@@ -62,8 +62,9 @@ def seen(text: str, answer: Explanation) -> Seen:
     if (found := counter(text)) is not None:
         found.held(answer.bound)  # refused here where it cannot be of this step
         return Seen(answer, counter=found)
-    speed = achieved(text, answer.bound)
     case, step = answer.case, answer.step
+    whole = step.sequences if step.phase in ("encode", "prefill") else None
+    speed = achieved(text, answer.bound, whole)
     point = Point(
         parts=(Part(step.groups),),
         seconds=Seconds(speed.seconds),

@@ -84,16 +84,20 @@ def _chart(items: Sequence[Placed], words: Words, columns: int) -> str | None:
     one = (decode or list(items))[0]
     if one.case is None:
         return None
-    step = Step.decode(1, max(1, round(one.point.context)))
+    if one.point.phase == "encode":
+        step = Step("encode", one.point.parts[0].groups)
+        prefill = None
+    else:
+        step = Step.decode(1, max(1, round(one.point.context)))
+        prompt = max(PROMPT, step.groups[0].context)
+        bound = one.case.bound(Step.prefill(1, prompt))
+        prefill = Dot(bound.intensity, float(bound.flops / bound.overlapped_s), str(prompt))
     drawn = picture.draw(one.case, step)
-    prompt = max(PROMPT, step.groups[0].context)
-    bound = one.case.bound(Step.prefill(1, prompt))
-    prefill = Dot(bound.intensity, float(bound.flops / bound.overlapped_s), str(prompt))
     dots = []
     for item in items:
         if item.point.phase == "run":
             continue
-        label = f"{item.point.batch:.0f}" if item.point.phase == "decode" else ""
+        label = f"{item.point.batch:.0f}" if item.point.phase in ("decode", "encode") else ""
         dots.append(Dot(item.intensity, item.speed, label))
     kept = tuple(dots[:24])
     plain = not screen.unicode()

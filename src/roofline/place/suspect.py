@@ -74,7 +74,7 @@ def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:
         yield Cause("cache", {"bytes": placed.bytes / steps, "cache": cache.value})
     if point.phase == "decode":
         yield from _tokens(placed, case)
-    elif over > 1.05:
+    elif over > 1.05 and point.phase != "encode":
         yield Cause("prefix", {"tokens": 1 - 1 / over})
 
 

@@ -14,7 +14,7 @@ from ..model.load import load as load_model
 from ..parallel.layout import Parallel
 from ..points import Part, Point, Seconds
 from ..record import replace
-from ..step import Group
+from ..step import Group, Step
 from .counted import place_bytes
 from .placed import Placed, place
 
@@ -30,7 +30,8 @@ class Typed:
         gpu_layers: layers on the device, where the others stayed on the host.
         bandwidth, peak: ceilings, in place of the machine's or with no machine at all.
         roof: tokens/s that somebody's roof allows.
-        context: tokens that each new one attends to (decode), default 1: next to no cache.
+        context: tokens that each new one attends to (decode), default 1: next to no cache; of a
+            sequence (encode).
         layout, link, latency: how the model lay over several devices, and what joins them.
     """
 
@@ -99,14 +100,11 @@ def _steps(typed: Typed) -> Placed:
     ]
     if typed.phase == "prefill" and typed.prompt is None:
         missing.append("--prompt")
+    if typed.phase == "encode" and typed.prompt is None and typed.context is None:
+        missing.append("--context (tokens of a sequence)")
     if missing:
         raise InputError(f"to place this result, give also {' '.join(missing)}")
-    if typed.phase == "prefill":
-        group = Group(typed.batch, typed.prompt or 1, 0)
-        tokens = typed.batch * (typed.prompt or 1)
-    else:
-        group = Group(typed.batch, 1, (typed.context or 1) - 1)
-        tokens = typed.batch
+    group = _group(typed)
     case = Case(
         load_model(str(typed.model), typed.as_type),
         _machine(typed),
@@ -117,7 +115,8 @@ def _steps(typed: Typed) -> Placed:
         parallel=None if typed.layout.single else typed.layout,
         link=typed.link,
         latency=typed.latency,
-    )
+    ).for_step(Step(typed.phase, (group,)))
+    tokens = group.batch * group.new_tokens
     point = Point(
         parts=(Part((group,)),),
         seconds=Seconds(_seconds(typed, tokens)),
@@ -132,6 +131,16 @@ def _steps(typed: Typed) -> Placed:
         settings={} if typed.gpu_layers is None else {"n_gpu_layers": typed.gpu_layers},
     )
     return place(point, case)
+
+
+def _group(typed: Typed) -> Group:
+    if typed.phase == "prefill":
+        return Group(typed.batch, typed.prompt or 1, 0)
+    if typed.phase == "decode":
+        return Group(typed.batch, 1, (typed.context or 1) - 1)
+    if typed.prompt is not None and typed.context is not None:
+        raise InputError("give either --prompt or --context: an encode has one length")
+    return Group(typed.batch, typed.prompt or typed.context or 1, 0)
 
 
 def _machine(typed: Typed) -> Machine:
