@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from roofline import InputError
+from roofline import InputError, RooflineError
 from roofline.cli import main
 from roofline.model.load import load
 from roofline.place.names import in_catalogue, weights_of
@@ -120,3 +120,32 @@ def test_files_are_held_to_a_machine_by_its_figures(tmp_path, capsys):
     share = json.loads(capsys.readouterr().out)["share"]
     # 3.56 GiB and half a megabyte a token at 1 TB/s, 120 a second
     assert share == pytest.approx(120 * 3.78e9 / 1e12, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "weights"),
+    [
+        ("Qwen/Qwen3-30B-A3B-MLX-8bit", "Qwen3-30B-A3B", "int8:64z (MLX)"),
+        ("bartowski/Qwen2.5-7B-Instruct-GGUF:Q4_K_M", "Qwen2.5-7B", "q4_k_m"),
+        ("RedHatAI/Qwen3-32B-NVFP4A16", "Qwen3-32B", "nvfp4 (compressed-tensors)"),
+        ("turboderp/Llama-3.1-8B-Instruct-exl2-4.0bpw", "Llama-3.1-8B", "4 bits"),
+    ],
+)
+def test_a_row_is_told_by_the_words_that_explain_knows(said, model, weights):
+    row = point(model=said, machine="h100-sxm")
+    _, case = Resolver().case(row)
+    assert (case.model.name, case.parallel.devices) == (model, 1)
+    assert case.weights.startswith(weights)
+    assert Resolver(weights="bf16").case(row)[1].weights == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("someone/Llama-3.1-8B-Frobnicated", "--model"),
+        ("bartowski/Qwen2.5-7B-Instruct-exl2", "--weights"),
+    ],
+)
+def test_a_row_whose_name_leaves_something_open_asks_for_it(said, asked):
+    with pytest.raises(RooflineError, match=asked):
+        Resolver().case(point(model=said, machine="h100-sxm"))

@@ -86,6 +86,18 @@ def _elsewhere(name: str, error: NotFound, as_type: str | None) -> Model:
     return from_path(folder, as_type).altered(name=repo.name, source=where)
 
 
+def by_name(name: str) -> Model:
+    """The catalogue's model that a hub id or a label begins with, stored as its other words say.
+
+    Looked for in the catalogue alone.
+
+    Raises:
+        NotFound: the name says none, could be several, or has words that are not known.
+        UnsupportedError: what it says cannot be counted.
+    """
+    return _named(name, None, NotFound(f"no model is known by the name '{name[:80]}'"), "")
+
+
 def _named(name: str, as_type: str | None, failed: RooflineError, why: str) -> Model:
     """The catalogue's model that a name begins with, stored as its other words say.
 

@@ -15,7 +15,7 @@ from ..errors import InputError, NotFound, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
 from ..model.formats import parse
-from ..model.load import load
+from ..model.load import by_name, load
 from ..model.model import Model
 from ..parallel.layout import Parallel
 from ..points import Point
@@ -59,6 +59,7 @@ class Resolver:
     _cases: dict[Any, Case] = field(default_factory=dict, repr=False)
     _machines: dict[str, Machine | None] = field(default_factory=dict, repr=False)
     _models: dict[Any, Model] = field(default_factory=dict, repr=False)
+    _named: set[str | None] = field(default_factory=set, repr=False)  # told by their words
 
     def case(self, point: Point) -> tuple[Point, Case]:
         """The point with its gaps filled, and its case.
@@ -72,7 +73,8 @@ class Resolver:
         point = point.filled(weights=self.weights, kv=self.kv, compute=self.compute)
         weights = self._weights(point, model)
         if weights is None and model is not None:
-            weights = _stored(point, model)
+            named = self.model is None and point.model in self._named
+            weights = "" if named else _stored(point, model)
         if weights is None:
             missing.append("--weights")
         roof = point.roof if self.ceilings != "datasheet" else None
@@ -125,10 +127,14 @@ class Resolver:
         if key in self._models:
             return self._models[key]
         name = self._model_name(point)
-        if name is None:
+        model = _by_name(point) if name is None else None
+        if model is not None:
+            self._named.add(point.model)
+        if name is not None:
+            model = self._asked() if name == self.model else load(name)
+        if model is None:
             missing.append("--model")
             return None
-        model = self._asked() if name == self.model else load(name)
         if point.layers is not None:
             model = cut(model, point.layers)
         if len(self._models) > 512:
@@ -196,6 +202,16 @@ class Resolver:
 
 def _apart(one: float, other: float) -> bool:
     return abs(one / other - 1) > ALIKE
+
+
+def _by_name(point: Point) -> Model | None:
+    """The catalogue's model that a point's name means, in the weights that it says."""
+    try:
+        model = by_name(point.model or "")
+    except NotFound:
+        return None
+    sized = point.parameters
+    return None if sized is not None and _apart(sized, model.parameters) else model
 
 
 def _on_disk(said: str | None) -> str | None:
