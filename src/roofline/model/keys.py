@@ -70,7 +70,7 @@ _ANNOUNCED = frozenset(
     index_skip_topk_offset index_topk_blocks index_topk_freq indexer_rope_interleave
     shared_experts_intermediate_size vocab_size_per_layer_input activation_sparsity_pattern
     attention_types attention_type block_size num_random_blocks conv_L_cache local_attention
-    num_codebooks encoder_attention_heads encoder_ffn_dim encoder_layers
+    num_codebooks num_decoder_layers encoder_attention_heads encoder_ffn_dim encoder_layers
     share_encoder_decoder_embeddings classifier_proj_size input_embedding_size
     output_embedding_size task_type_vocab_size layer_rope_theta hc_eps hc_sinkhorn_iters
     hc_magnitude use_expert_bias use_parallel_residual attention_bias use_qk_norm qk_norm_type
