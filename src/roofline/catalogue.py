@@ -52,13 +52,9 @@ def find(name: str, entries: Iterable[dict[str, Any]], what: str) -> dict[str, A
     Raises:
         NotFound: none, or several that fit; the message lists the nearest.
     """
-    entries = list(entries)
+    names = _names(entries)
     wanted = key(name)
     bare = key(name.rsplit("/", 1)[-1])
-    names: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        for label in (entry["id"], entry["name"], *entry.get("aliases", ())):
-            names.setdefault(key(label), entry)
     for candidate in (wanted, bare):
         if candidate in names:
             return names[candidate]
@@ -67,6 +63,19 @@ def find(name: str, entries: Iterable[dict[str, Any]], what: str) -> dict[str, A
         if candidate.replace("-", "") in squeezed:
             return squeezed[candidate.replace("-", "")]
     raise NotFound(_none(name, bare, names, what))
+
+
+def missing(name: str, bare: str, entries: Iterable[dict[str, Any]], what: str) -> str:
+    """The sentence that no entry is called so, with the nearest to its ``bare`` name."""
+    return _none(name, key(bare), _names(entries), what)
+
+
+def _names(entries: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    names: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        for label in (entry["id"], entry["name"], *entry.get("aliases", ())):
+            names.setdefault(key(label), entry)
+    return names
 
 
 def _none(name: str, bare: str, names: dict[str, dict[str, Any]], what: str) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import roofline
 from roofline import NotFound
 from roofline.cli import main
+from roofline.machine import names
 from roofline.machine.load import entries, load
-from roofline.machine.names import printed, spellings, squeezed
+from roofline.machine.names import Known, printed, squeezed
+from roofline.machine.spelling import counted, detailed, spellings
 
 PRINTED = {
     # lscpu, /proc/cpuinfo, llama-bench
@@ -37,10 +42,28 @@ PRINTED = {
     "gfx1151": "strix-halo",
     "Ascend910B4": "ascend-910b4",
     "Apple M3 Max": "m3-max-40c",
+    "AMD Radeon Graphics (RADV GFX1151)": "strix-halo",
+    "NVIDIA GeForce RTX 4090/PCIe/SSE2": "rtx-4090",
+    "ggml_vulkan: 0 = AMD Radeon RX 7900 XTX (RADV NAVI31) (radv) | uma: 0": "rx-7900-xtx",
+    # lspci, /proc/cpuinfo, shops
+    "NVIDIA Corporation GA102 [GeForce RTX 3090] (rev a1)": "rtx-3090",
+    "GA104M [GeForce RTX 3070 Mobile / Max-Q] (rev a1)": "rtx-3070-laptop",
+    "model name\t: AMD Ryzen 9 7950X 16-Core Processor": "ryzen-9-7950x",
+    "RTX 4090 (Laptop)": "rtx-4090-laptop",
+    "H100 (PCIe)": "h100-pcie",
+    "H100 PCIe 5.0 x16": "h100-pcie",
+    "Tesla V100 (SXM2, 32 GB)": "v100-sxm-32gb",
+    "RTX 4090 24GB GDDR6X": "rtx-4090",
+    "MI300X 192GB": "mi300x",
+    "Apple M3 Max (30 GPU cores)": "m3-max-30c",
+    "MacBook Pro (16-inch, M4 Max, 40-core GPU)": "m4-max-40c",
+    "Mac mini (M4 Pro, 14-core CPU, 20-core GPU)": "m4-pro-20c",
+    "Raspberry Pi 5 Model B Rev 1.0": "raspberry-pi-5",
     # clouds, and several of them
     "8x H100 SXM": "h100-sxm",
     "2 × NVIDIA GeForce RTX 3090": "rtx-3090",
     "p5.48xlarge": "h100-sxm",
+    "ml.p4d.24xlarge": "a100-40gb-sxm",
     "g6e.xlarge": "l40s",
     "Standard_ND96isr_H100_v5": "h100-sxm",
     "a2-ultragpu-8g": "a100-80gb-sxm",
@@ -63,13 +86,49 @@ def test_a_name_of_no_or_several_machines_is_refused(name):
 
 
 def test_no_part_becomes_its_sibling():
-    listed = entries()
-    known = {squeezed(x): e["id"] for e in listed for x in (e["id"], e["name"], *e["aliases"])}
-    for e in listed:
-        for more in ("{}", "8x {}", "{} (driver 1.2)", "{} GPU"):
-            assert printed(more.format(e["id"]), known).id == e["id"], more.format(e["id"])
+    known = Known.of(entries())
+    shapes = ("{}", "8x {}", "{} (driver 1.2)", "{} GPU", "GPU 0: {} (UUID: GPU-1)", "{} x4")
+    for id in known.entries:
+        for shape in shapes:
+            found = printed(shape.format(id), known)
+            assert found and found.id.removesuffix("-2s") == id.removesuffix("-2s"), shape
     for name in ("rtx-4090", "rtx-4090-laptop", "rtx-4090-d", "h100-pcie", "h100-sxm"):
         assert load(f"8x {name}").id == name
+
+
+OF_SEVERAL = {
+    "M3 Max": ["m3-max-30c", "m3-max-40c"],
+    "4x A100 80GB": ["a100-80gb-sxm", "a100-80gb-pcie"],
+    "4x L40s": ["l40s", "l40"],
+    "AMD Instinct MI250X/MI250": ["mi250x", "mi250"],
+    "Navi 31 [Radeon RX 7900 XT/7900 XTX/7900M]": ["rx-7900-xt", "rx-7900-xtx"],
+    "NVIDIA GeForce RTX 4090, NVIDIA GeForce RTX 3090": ["rtx-4090", "rtx-3090"],
+    "gfx1100": ["rx-7900-xtx", "rx-7900-xt"],
+    "RTX 4090 48GB": ["--on rtx-4090 --memory 48GB"],
+    "H100 HBM2e": ["HBM3, not HBM2e"],
+    "H200 PCIe 5.0 x16": ["no PCIe card"],
+    "Intel(R) Xeon(R) CPU @ 2.20GHz": ["xeon-8480"],
+}
+
+
+@pytest.mark.parametrize(("name", "said"), OF_SEVERAL.items())
+def test_a_name_of_several_is_refused_with_them(name, said):
+    with pytest.raises(NotFound) as refused:
+        load(name)
+    assert all(part in str(refused.value) for part in said)
+
+
+def test_a_part_that_is_not_listed_is_not_its_sibling():
+    for name in (
+        "NVIDIA GeForce RTX 2080 Super with Max-Q Design",
+        "RTX 4090 (Max-Q)",
+        "AMD Instinct MI60 / MI50",
+        "NVIDIA A100-SXM-64GB",
+        "NVIDIA A10-24Q",
+        "Apple M4 Max 50-core GPU",
+    ):
+        with pytest.raises(NotFound):
+            load(name)
 
 
 def test_what_a_name_leaves_open_is_said(capsys):
@@ -93,5 +152,29 @@ def test_what_is_unknown_can_be_given(capsys):
     assert "--bandwidth 400GB/s --peak" in capsys.readouterr().err
 
 
-def test_spellings_end_in_the_bare_name():
-    assert list(spellings("AMD Ryzen 9 7950X 16-Core Processor"))[-1] == "Ryzen 9 7950X"
+def test_what_is_taken_off():
+    assert "Ryzen 9 7950X" in spellings("AMD Ryzen 9 7950X 16-Core Processor")
+    assert list(spellings("RTX 4090 (Laptop)")) == ["RTX 4090 (Laptop)", "RTX 4090 Laptop"]
+    assert list(counted("RTX 3090"))[1:] == []
+    assert list(counted("dual RTX 3090"))[1:] == [(2, "RTX 3090")]
+    assert list(counted("H100 (x8)"))[1:] == [(8, "H100")]
+    assert detailed("RTX 4090 24GB GDDR6X") == ("RTX 4090", {"capacity": "24", "memory": "GDDR6X"})
+
+
+def test_how_many_a_name_means_is_said():
+    for name in ("NVIDIA L40S, NVIDIA L40S", "2x L40S", "L40S x2", "L40S 48GB x2", "dual L40S"):
+        assert load(name).id == "l40s"
+        assert any("--tp 2 counts all" in note for note in load(name).assumed)
+    assert load("RTX 4090, 24 GB").assumed == ()
+    assert load("2x AMD EPYC 9654 96-Core Processor").id == "epyc-9654-2s"
+
+
+def test_the_names_are_of_known_machines():
+    """Every entry that names.json points at, and none that the catalogue knows as another."""
+    data = json.loads((Path(names.__file__).parent / "names.json").read_text(encoding="utf-8"))
+    known = Known.of(entries())
+    assert {x["id"] for x in data["taken"].values()} <= set(known.entries)
+    assert {i for of in data["of"].values() for i in of} <= set(known.entries)
+    assert all(len(of) > 1 for of in data["of"].values())
+    for name, meant in data["taken"].items():
+        assert known.spelled.get(squeezed(name), meant["id"]) == meant["id"], name

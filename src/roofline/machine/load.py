@@ -57,28 +57,30 @@ def load(name: str) -> Machine:
         return replace(found, prefers="measured") if known else found
     entry, said = _named(name), ""
     if entry is None:
-        entry, said = _found(name)
+        entry, said = find(name)
     machine = from_data(entry, entry["id"], entry["sources"])
     return replace(machine, assumed=(*machine.assumed, said)) if said else machine
 
 
-def _found(name: str) -> tuple[dict[str, Any], str]:
-    # The entry of a name that is spelled otherwise, or printed by a system or tool, and what
-    # such a name leaves open.
-    every = entries()
-    try:
-        return catalogue.find(name, every, "machine"), ""
-    except NotFound as error:
-        from .names import printed, squeezed
+def find(name: str) -> tuple[dict[str, Any], str]:
+    """The catalogue's entry of a name, also one that a system or tool prints, and what such a
+    name leaves open.
 
-        labels = ((e, (e["id"], e["name"], *e.get("aliases", ()))) for e in every)
-        known = {squeezed(label): e["id"] for e, of in labels for label in of}
-        meant = printed(name, known)
-        if meant is None:
-            raise NotFound(
-                f"{error}; or give its figures: --bandwidth 400GB/s --peak 28TFLOP/s --memory 64GB"
-            ) from None
-    return next(e for e in every if e["id"] == meant.id), meant.note
+    Raises:
+        NotFound: no such name, or one of several; near misses are in the message.
+    """
+    from .names import Known, printed
+    from .spelling import spellings
+
+    every = entries()
+    meant = printed(name, Known.of(every))
+    if meant is not None:
+        return next(e for e in every if e["id"] == meant.id), meant.note
+    bare = min(spellings(name), key=len, default="")
+    missing = catalogue.missing(name, bare, every, "machine")
+    raise NotFound(
+        f"{missing}; or give its figures: --bandwidth 400GB/s --peak 28TFLOP/s --memory 64GB"
+    )
 
 
 def entries() -> list[dict[str, Any]]:

@@ -179,17 +179,18 @@ def load_name(thing: Any) -> str:
     """The catalogue's id of a name, else what it is called."""
     from .. import catalogue
     from ..errors import NotFound
-    from ..machine.load import entries as machines
+    from ..machine.load import find as machine
     from ..model.load import entries as models
 
     if not isinstance(thing, str):
         return str(getattr(thing, "id", thing.name))
-    for entries, what in ((models, "model"), (machines, "machine")):
+    try:
+        return str(catalogue.find(thing, models(), "model")["id"])
+    except NotFound:
         try:
-            return str(catalogue.find(thing, entries(), what)["id"])
+            return str(machine(thing)[0]["id"])
         except NotFound:
-            continue
-    return thing
+            return thing
 
 
 def shown(devices: int) -> bool:
