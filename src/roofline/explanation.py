@@ -207,24 +207,7 @@ class Explanation:
             "of_all_devices": ["step", "bound.tokens_per_s", "fits.max_batch", "crossing_batch"],
             "messages": bound.messages,
             "cache_copies": self.cache_copies,
-            "wires": [
-                {
-                    "collective": wire.collective,
-                    "devices": wire.group,
-                    "links": [
-                        {
-                            "name": strand.link.name,
-                            "carries": strand.carries,
-                            "bandwidth_in_group": strand.bandwidth,
-                            "bandwidth": strand.link.bandwidth.to_json(),
-                        }
-                        for strand in wire.strands
-                    ],
-                    "seconds_per_byte": wire.second_per_byte,
-                    "latency": wire.latency.to_json() if wire.latency else None,
-                }
-                for wire in self.case.wires
-            ],
+            "wires": [wire.to_json() for wire in self.case.wires],
         }
 
     @property

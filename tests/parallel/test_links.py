@@ -46,8 +46,29 @@ def test_sums_over_nodes_go_over_the_network_once_a_node(collective):
     fast, slow = w.strands
     assert fast.carries == pytest.approx(7 / 8 / (15 / 16))
     assert slow.carries == pytest.approx(1 / 16 / (15 / 16))
-    assert w.second_per_byte == max(fast.carries / 400e9, slow.carries / 50e9)
+    # A schedule may send over the network what NVLink could carry: all of it over both together.
+    assert w.second_per_byte == pytest.approx(max(1 / 450e9, slow.carries / 50e9))
     assert w.second_per_message == 4e-6
+
+
+@pytest.mark.parametrize("slow", [SLOW, {**SLOW, "bandwidth": 5e9}, {**SLOW, "bandwidth": 300e9}])
+@pytest.mark.parametrize("nodes", [2, 3, 8])
+def test_no_mix_of_two_schedules_beats_the_bound(slow, nodes):
+    """All-reduces of S bytes within nodes first, and rings that go from node to node at each hop:
+    of any part of the data by the one and the rest by the other, none is faster, and one is as
+    fast as the bound says."""
+    n = 8 * nodes
+    w = Wiring(machine(FAST, slow)).wire("all_reduce", n)
+    inside, between = w.strands
+    sent, per_node, best = 2 * (n - 1) / n, inside.domain, float("inf")
+    for part in range(1001):
+        first = part / 1000
+        fast = first * 2 * (per_node - 1) / per_node
+        across = first * 2 * (1 / per_node - 1 / n) + (1 - first) * sent
+        takes = max(fast / inside.bandwidth, across / between.bandwidth)
+        assert sent * w.second_per_byte <= takes * (1 + 1e-12)
+        best = min(best, takes)
+    assert best == pytest.approx(sent * w.second_per_byte, rel=0.01)
 
 
 def test_all_to_all_goes_as_far_as_the_peers_are():

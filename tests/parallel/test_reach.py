@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations, pairwise
+from math import comb
 
+import numpy as np
 import pytest
 
 from roofline import Case, InputError, Parallel, Step, load_machine, load_model
 from roofline.cli import main
+from roofline.machine.links import Wiring
 from roofline.parallel.reach import Reach
 from roofline.work import Work
 
@@ -35,8 +39,8 @@ def test_nodes_of_chosen_groups_by_enumeration():
     assert reach.hit(8) == pytest.approx(hit) == pytest.approx(1 - 15 / 70)
     assert reach.rows(8) == pytest.approx(3 * hit)  # 2.36 remote nodes, not 5.4 remote GPUs
     assert reach.rows(8) == pytest.approx(2.357, abs=1e-3)
-    # A device of 8 experts: 2 of a chosen group's 32 each time.
-    assert reach.hit(1) == pytest.approx(0.5 * (1 - (24 * 23) / (32 * 31)))
+    # A device of 8 experts: its group is chosen, and 8 of the 128 in such groups are not elsewhere.
+    assert reach.hit(1) == pytest.approx(0.5 * (1 - comb(120, 8) / comb(128, 8)))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +86,93 @@ PUBLISHED = [
 def test_no_published_deployment_beats_the_bound(machine, layout, step, measured):
     bound = deepseek(machine, **layout).bound(step)
     assert measured < bound.tokens_per_s < 6 * measured
+
+
+def drawn(devices, tokens=20_000, seed=1):
+    """Other domains of so many devices that DeepSeek-V3's router chooses for a token.
+
+    256 scores drawn alike and independent; of 8 groups those 4 with the largest sum of their two
+    best scores, of their experts the best 8 (modeling_deepseek.py, noaux_tc).
+    """
+    scores = np.random.default_rng(seed).random((tokens, 8, 32))
+    best_two = np.sort(scores, axis=2)[:, :, -2:].sum(axis=2)
+    chosen = np.argsort(best_two, axis=1)[:, -4:]
+    kept = np.full_like(scores, -1)
+    rows = np.arange(tokens)[:, None]
+    kept[rows, chosen] = scores[rows, chosen]
+    experts = np.argsort(kept.reshape(tokens, 256), axis=1)[:, -8:]
+    domains = 32 // devices
+    hit = np.zeros((tokens, domains), bool)
+    hit[rows, experts // (256 // domains)] = True
+    return hit.sum(axis=1).mean() * (domains - 1) / domains
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4, 8, 16])
+def test_a_draw_of_tokens_goes_as_far(devices):
+    reach = Reach(256, 8, 32, 32, groups=8, chosen=4)
+    assert 0.92 * drawn(devices) < reach.rows(devices) < 1.02 * drawn(devices)
+
+
+# DeepEP, kernels on H800, later on a faster Hopper, with one 400 Gb/s adapter a GPU (its README, 2026-06, and
+# docs/legacy.md): machine, devices, GB/s. "Logical": a token's own node counted as if it were sent there,
+# too. Each GPU sends 4096 or 8192 tokens of 7168, to 8 experts in 4 groups.
+NORMAL = [("h800-sxm", 16, 43), ("h800-sxm", 32, 58), ("h800-sxm", 64, 51), ("h100-sxm", 16, 90),
+          ("h100-sxm", 32, 61)]  # fmt: skip
+# Low-latency kernels, 128 tokens a GPU, every expert's row sent by itself: devices, dispatch and
+# combine in microseconds.
+LOW_LATENCY = [(8, 77, 114), (16, 118, 195), (32, 155, 273), (64, 173, 314), (128, 192, 369),
+               (256, 194, 360)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("machine", "devices", "logical"), NORMAL)
+def test_no_published_kernel_beats_the_exchange(machine, devices, logical):
+    reach = Reach(256, 8, devices, devices, groups=8, chosen=4)
+    wire = Wiring(load_machine(machine)).wire("all_to_all", devices, reach)
+    row = 7168 * (1 + 4 / 128)
+    measured = devices / 8 * reach.hit(8) * row / (logical * 1e9)  # seconds a token of a GPU
+    bound = reach.rows(1) * row * wire.second_per_byte
+    assert 0.4 * measured < bound < measured
+
+
+@pytest.mark.parametrize(("devices", "dispatch", "combine"), LOW_LATENCY)
+def test_no_low_latency_kernel_beats_the_exchange(devices, dispatch, combine):
+    case = deepseek("h800-sxm", dp=devices, ep=devices)
+    ops = {op.name: op for op in case.operators(Step.decode(128 * devices, 100)) if op.wire}
+    for name, measured in (("dispatch", dispatch), ("combine", combine)):
+        op = ops[f"all_to_all[{name}]"]
+        assert op.seconds / op.count < measured * 1e-6
+
+
+def test_what_crosses_which_level_is_said_and_data(capsys):
+    line = (
+        "explain deepseek-v3 --on h100-sxm --dp 32 --ep 32 --phase prefill --batch 128 --prompt 4k"
+    )
+    assert main([*line.split(), "--why", "--no-chart", "--lang", "en"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "once to 2.36 other domains of 8 devices" in text
+    assert "7.39 kB a row there, 14.3 kB back" in text
+    assert (
+        "of its 8 of 256 experts, chosen from 4 of 8 groups: 6.39 at d = 1, 2.357 at d = 8" in text
+    )
+    assert "331 ms" in text
+    assert main([*line.split(), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    wires = data["parallel"]["wires"]
+    assert [wire["reach"]["row"] for wire in wires] == [7168 * (1 + 4 / 128), 7168 * 2]
+    for wire in wires:
+        device, node = wire["levels"]
+        assert (device["leaves_domains_of"], node["leaves_domains_of"]) == (1, 8)
+        assert (device["crosses"], device["bandwidth"]) == (pytest.approx(1), 500e9)
+        assert node["rows_per_token"] == pytest.approx(3 * 55 / 70)
+        assert node["crosses"] == pytest.approx(node["rows_per_token"] / device["rows_per_token"])
+        assert wire["seconds_per_byte"] == node["seconds_per_byte"]
+
+
+def test_copies_are_said(capsys):
+    line = "explain deepseek-v3 --on h100-sxm --dp 72 --ep 72 --redundant-experts 32 --batch 72"
+    assert main([*line.split(), "--no-chart", "--lang", "en"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "32 copies beside a layer's 256 experts: 4 places in each of 72 shares" in text
 
 
 def test_copies_of_experts_have_places_of_their_own():

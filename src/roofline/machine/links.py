@@ -9,14 +9,18 @@ that the link's domain holds), link l carries of the bytes that a device sends
     all-to-all         (dₗ - dₗ₋₁) / (n - 1)           as many of the peers are that far away
     send               all of them over the last, where a stage's neighbour is furthest away
 
-and links work at the same time: the group takes as long as its slowest link. Where every pair
-of devices has wires of its own (``mesh``), d of D devices use (d-1)/(D-1) of the bandwidth.
-A message waits for the latency of the slowest link that the group needs.
+and links work at the same time. What leaves a domain of dₗ₋₁ devices goes over link l or a slower
+one, whichever way a schedule takes, so a group takes at least as long as the longest of
+
+    Σ bytes carried by links l, l+1, …  /  Σ bandwidths of links l, l+1, …
+
+Where every pair of devices has wires of its own (``mesh``), d of D devices use (d-1)/(D-1) of the
+bandwidth. A message waits for the latency of the slowest link that the group needs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..record import record
@@ -69,20 +73,44 @@ class Strand:
 
     Attributes:
         link: the link.
-        domain: devices of the group that it and faster ones join.
+        inner, domain: devices of the group that faster ones join, and that it and they do.
         carries: the fraction of the bytes that goes over it.
         bandwidth: bytes/s that a device has of it in one direction, in a group of this size.
     """
 
     link: Link
+    inner: int
     domain: int
     carries: float
     bandwidth: float
 
+
+@record
+class Level:
+    """What leaves the domains of so many devices, over the links that can take it.
+
+    Attributes:
+        inner: devices of such a domain, 1 for a device alone.
+        strands: those that go further than it, fastest first.
+    """
+
+    inner: int
+    strands: tuple[Strand, ...]
+
+    @property
+    def crosses(self) -> float:
+        """The fraction of the bytes sent that leaves such a domain."""
+        return sum(strand.carries for strand in self.strands)
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes/s of a device in one direction, all its links that lead out together."""
+        return sum(strand.bandwidth for strand in self.strands)
+
     @property
     def second_per_byte(self) -> float:
-        """Of all bytes that a device sends, over all links."""
-        return self.carries / self.bandwidth
+        """Of all bytes that a device sends."""
+        return self.crosses / self.bandwidth
 
 
 @record
@@ -93,27 +121,66 @@ class Wire:
         collective, group: what, and over how many devices.
         strands: the links it uses, fastest first.
         latency: seconds a message, or ``None`` where unknown (counted as nothing).
+        reach: of rows to experts and back, how far they go.
     """
 
     collective: str
     group: int
     strands: tuple[Strand, ...]
     latency: Figure | None
+    reach: Reach | None = None
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """What leaves a device, a domain of the fastest link, and so on."""
+        strands = self.strands
+        return tuple(Level(strand.inner, strands[i:]) for i, strand in enumerate(strands))
 
     @property
     def slowest(self) -> Strand:
-        """The strand that takes longest."""
-        return max(self.strands, key=lambda s: s.second_per_byte)
+        """The first strand of the level that takes longest."""
+        return max(self.levels, key=lambda level: level.second_per_byte).strands[0]
 
     @property
     def second_per_byte(self) -> float:
         """Seconds per byte that a device sends."""
-        return self.slowest.second_per_byte
+        return max(level.second_per_byte for level in self.levels)
 
     @property
     def second_per_message(self) -> float:
         """Seconds that a message takes at least."""
         return self.latency.value if self.latency else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """As data: each link's part, and what leaves each level's domains."""
+        reach = self.reach
+        return {
+            "collective": self.collective,
+            "devices": self.group,
+            "links": [
+                {
+                    "name": strand.link.name,
+                    "carries": strand.carries,
+                    "bandwidth_in_group": strand.bandwidth,
+                    "bandwidth": strand.link.bandwidth.to_json(),
+                }
+                for strand in self.strands
+            ],
+            "levels": [
+                {
+                    "leaves_domains_of": level.inner,
+                    "over": [strand.link.name for strand in level.strands],
+                    "crosses": level.crosses,
+                    "bandwidth": level.bandwidth,
+                    "seconds_per_byte": level.second_per_byte,
+                    "rows_per_token": reach.rows(level.inner) if reach else None,
+                }
+                for level in self.levels
+            ],
+            "reach": reach.to_json() if reach else None,
+            "seconds_per_byte": self.second_per_byte,
+            "latency": self.latency.to_json() if self.latency else None,
+        }
 
 
 @record
@@ -142,12 +209,12 @@ class Wiring:
             carries = _carried(collective, before, domain, group, reach)
             if carries:
                 bandwidth = _bandwidth(link, domain, collective)
-                strands.append(Strand(link, domain, carries, bandwidth))
+                strands.append(Strand(link, before, domain, carries, bandwidth))
             before = domain
         latencies = [self._latency(strand.link) for strand in strands]
         known = [figure for figure in latencies if figure is not None]
         longest = max(known, key=lambda f: f.value) if len(known) == len(latencies) else None
-        return Wire(collective, group, tuple(strands), longest)
+        return Wire(collective, group, tuple(strands), longest, reach)
 
     def _levels(self, group: int) -> list[tuple[Link, int]]:
         if self.link is not None:

@@ -38,6 +38,7 @@ def languages() -> tuple[str, ...]:
 
 _UNSAID = (
     *("say.parallel.each.stage", "say.parallel.shown", "say.parallel.pipeline"),
+    *("say.parallel.reach", "say.parallel.redundant", "why.reach"),
     "say.parallel.uneven",
     *("say.parallel.experts", "say.parallel.given", "say.held.tensor", "say.held.none"),
     *("say.intensity.communication.way", "say.achieved", "say.doubts", "chart.you.unfit"),

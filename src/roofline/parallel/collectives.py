@@ -91,15 +91,17 @@ def _after(
         if tp > 1:
             yield _one("all_reduce", "hidden", tp, 2 * ring * row), False
         return
-    out = Reach(part.experts, part.active, layout.ep, n, tp, part.groups, part.chosen_groups)
-    home = replace(out, owners=1)
+    out = Reach(
+        part.experts, part.active, layout.ep, n, groups=part.groups, chosen=part.chosen_groups
+    )
     everyone = out.hit(1) == 1
-    for what, reach, element, whole_name in (
-        ("dispatch", out, elements[0], "all_gather"),
-        ("combine", home, elements[1], "reduce_scatter"),
+    for what, owners, element, whole_name in (
+        ("dispatch", tp, elements[0], "all_gather"),
+        ("combine", 1, elements[1], "reduce_scatter"),
     ):
+        reach = replace(out, owners=owners, row=part.token_width * element)
         collective = whole_name if everyone else "all_to_all"
-        each = reach.rows(1) / n * part.token_width * element
+        each = reach.rows(1) / n * reach.row
         yield replace(_one(collective, what, n, each), reach=reach), True
     if tp > 1:
         if part.shared:

@@ -5,10 +5,11 @@ chooses k of E; a domain of d devices that holds m of them (a device, a node, a 
 with probability
 
     even choices         P(d) = 1 - C(E-m, k) / C(E, k)
-    in chosen groups     of G = E/groups experts, ``chosen`` of the groups a token, k/chosen in
-                         each (group-limited routing, DeepSeek-V3, arXiv 2412.19437)
+    in chosen groups     of G = E/groups experts, ``chosen`` of the groups a token, each of which
+                         has one of its experts (group-limited routing, DeepSeek-V3, arXiv
+                         2412.19437: groups are chosen by their best experts)
         m ≥ G            P(d) = 1 - C(groups-m/G, chosen) / C(groups, chosen)
-        m < G            P(d) = chosen/groups · (1 - C(G-m, k/chosen) / C(G, k/chosen))
+        m < G            P(d) = chosen/groups · (1 - C(chosen·G-m, k) / C(chosen·G, k))
 
 A row crosses into a domain once, however many of its devices need it, and is spread inside; a
 domain adds its partial results up and sends one row back. So of a token that ``owners`` devices
@@ -39,6 +40,7 @@ class Reach:
         owners: devices that have a token already (dispatch), or are to have it (combine: 1).
         groups, chosen: groups of experts, and how many of them a token may choose from; 1 and 1
             for none.
+        row: bytes of a token on the way.
     """
 
     experts: int
@@ -48,6 +50,7 @@ class Reach:
     owners: int = 1
     groups: int = 1
     chosen: int = 1
+    row: float = 0.0
 
     def hit(self, domain: int) -> float:
         """Probability that a domain of so many devices holds one of a token's experts."""
@@ -58,8 +61,6 @@ class Reach:
         if held >= size:
             return 1 - _ratio(self.groups - held / size, self.groups, self.chosen)
         among = self.chosen / self.groups
-        if self.active % self.chosen == 0:
-            return among * (1 - _ratio(size - held, size, self.active // self.chosen))
         pool = among * self.experts
         return among * (1 - _ratio(pool - held, pool, self.active))
 

@@ -48,7 +48,9 @@ def lines(e: Explanation, words: Words) -> list[str]:
         together = any(op.kind == "experts" for op in e.operators)
         key = "say.parallel.uneven" + ("" if together else ".apart")
         found.append(words(key, dp=layout.dp, busiest=busiest))
+    found += _reached(e, words)
     if layout.ep > 1:
+        found += _copies(e, words)
         found.append(words("say.parallel.experts", ep=layout.ep))
     if layout.pp > 1:
         found.append(_pipeline(e, words))
@@ -95,6 +97,46 @@ def wire_words(wire: Wire, words: Words) -> str:
 def link_name(link: Link, words: Words) -> str:
     """A link's name; of a bandwidth that was given, that it was."""
     return words("say.parallel.given") if link.bandwidth.source == GIVEN else link.name
+
+
+def _reached(e: Explanation, words: Words) -> list[str]:
+    """How far a token goes to its experts, and what a row of it weighs."""
+    wires = [op.wire for op in e.operators if op.wire and op.wire.reach]
+    found = []
+    for out, back in zip(wires[::2], wires[1::2], strict=True):
+        assert out.reach is not None
+        assert back.reach is not None
+        inner = max(level.inner for level in out.levels)
+        found.append(
+            words(
+                "say.parallel.reach" + (".domains" if inner > 1 else ""),
+                rows=digits(out.reach.rows(inner)),
+                domain=inner,
+                all=digits(out.reach.rows(1)),
+                there=si(out.reach.row, "B"),
+                back=si(back.reach.row, "B"),
+            )
+        )
+    return list(dict.fromkeys(found))
+
+
+def _copies(e: Explanation, words: Words) -> list[str]:
+    layout = e.case.parallel
+    if not layout.redundant:
+        return []
+    counts = {
+        p.experts: None for x in e.case.model.layers for p in x.parts if hasattr(p, "experts")
+    }
+    return [
+        words(
+            "say.parallel.redundant",
+            copies=layout.redundant,
+            experts=experts,
+            held=(experts + layout.redundant) // layout.ep,
+            ep=layout.ep,
+        )
+        for experts in counts
+    ]
 
 
 def _pipeline(e: Explanation, words: Words) -> str:
@@ -164,6 +206,7 @@ def why(e: Explanation, words: Words) -> list[str]:
                 time=seconds(op.seconds),
             )
         )
+        found += _rows(op.wire, op.name, words) + _levels(op.wire, op.name, op.sent, words)
     strands = dict.fromkeys(strand.link for wire in wires for strand in wire.strands)
     found += [
         _source(
@@ -181,6 +224,49 @@ def why(e: Explanation, words: Words) -> list[str]:
         else:
             found.append(_source("why.latency", latency, seconds(latency.value), words))
     return found
+
+
+def _rows(wire: Wire, name: str, words: Words) -> list[str]:
+    """Rows of a token that leave its domains, with the formula."""
+    reach = wire.reach
+    if reach is None:
+        return []
+    rows = [
+        words("why.reach.rows", rows=digits(reach.rows(level.inner), 4), domain=level.inner)
+        for level in wire.levels
+    ]
+    limited = words("why.reach.groups", groups=reach.groups, chosen=reach.chosen)
+    return [
+        words(
+            "why.reach",
+            name=name,
+            row=si(reach.row, "B", 4),
+            owners=reach.owners,
+            devices=reach.devices,
+            experts=reach.experts,
+            active=reach.active,
+            groups=limited if reach.groups != reach.chosen else "",
+            rows=("，" if words.language == "zh" else ", ").join(rows),
+        )
+    ]
+
+
+def _levels(wire: Wire, name: str, sent: float, words: Words) -> list[str]:
+    """What leaves each level's domains, where there are several."""
+    if len(wire.levels) == 1:
+        return []
+    return [
+        words(
+            "why.level" + (".device" if level.inner == 1 else ""),
+            name=name,
+            bytes=si(sent * level.crosses, "B", 4),
+            domain=level.inner,
+            links=" + ".join(link_name(strand.link, words) for strand in level.strands),
+            bandwidth=si(level.bandwidth, "B/s"),
+            time=seconds(sent * level.second_per_byte),
+        )
+        for level in wire.levels
+    ]
 
 
 def _source(key: str, figure: Figure, value: str, words: Words, link: str = "") -> str:

@@ -19,7 +19,7 @@ export function tablesFor(model, n) {
 
 // The links that a group uses, fastest first, each with how many devices it and faster ones
 // join; null where none joins so many.
-function levels(machine, group) {
+function reachedBy(machine, group) {
   const links = (machine.links ?? [])
     .filter((link) => link.scope !== "host")
     .sort((one, other) => valueOf(other.bandwidth) - valueOf(one.bandwidth));
@@ -41,18 +41,27 @@ function levels(machine, group) {
 
 export const joins = (machine) => (machine.links ?? []).some((link) => link.scope !== "host");
 
-// What a sum or gather over `group` devices costs: {strands, latency, per_byte, per_message}, or
+// What a sum or gather over `group` devices costs: {strands, levels, latency, per_byte, per_message}, or
 // null where no known link joins them. perfect: over a link that takes no time.
 export function wireOf(machine, group, perfect = false) {
-  if (perfect) return { group, strands: [], latency: null, per_byte: 0, per_message: 0 };
-  const reached = levels(machine, group);
+  if (perfect) return { group, strands: [], levels: [], latency: null, per_byte: 0, per_message: 0 };
+  const reached = reachedBy(machine, group);
   if (!reached) return null;
   let inner = 1;
   const strands = reached.map(([link, domain]) => {
-    const carries = (1 / inner - 1 / domain) / (1 - 1 / group);
+    const before = inner;
+    const carries = (1 / before - 1 / domain) / (1 - 1 / group);
     inner = domain;
     const part = link.topology === "mesh" ? Math.min(1, (domain - 1) / (link.devices - 1)) : 1;
-    return { link, domain, carries, bandwidth: valueOf(link.bandwidth) * part };
+    return { link, inner: before, domain, carries, bandwidth: valueOf(link.bandwidth) * part };
+  });
+  // What leaves a domain goes over the link that leads out of it or a slower one.
+  const levels = strands.map((first, i) => {
+    const out = strands.slice(i);
+    const [crosses, bandwidth] = ["carries", "bandwidth"].map((part) =>
+      out.reduce((n, s) => n + s[part], 0),
+    );
+    return { inner: first.inner, strands: out, crosses, bandwidth, per_byte: crosses / bandwidth };
   });
   const known = strands.map(({ link }) => link.latency).filter(Boolean);
   const longest = known.reduce((most, f) => (!most || valueOf(f) > valueOf(most) ? f : most), null);
@@ -61,7 +70,8 @@ export function wireOf(machine, group, perfect = false) {
     group,
     strands,
     latency,
-    per_byte: Math.max(...strands.map((s) => s.carries / s.bandwidth)),
+    levels,
+    per_byte: Math.max(...levels.map((level) => level.per_byte)),
     per_message: latency ? valueOf(latency) : 0,
   };
 }

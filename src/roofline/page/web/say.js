@@ -216,8 +216,21 @@ function sayWire({ group, strands, latency }, t) {
 }
 
 // The link that a group's bytes take longest over.
-export const slowest = ({ strands }) =>
-  strands.reduce((most, s) => (s.carries / s.bandwidth > most.carries / most.bandwidth ? s : most));
+export const slowest = ({ levels }) =>
+  levels.reduce((most, level) => (level.per_byte > most.per_byte ? level : most)).strands[0];
+
+// What leaves the domains of each level, where there are several.
+const sayLevels = ({ levels }, { name, sent }, t) =>
+  (levels.length === 1 ? [] : levels).map(({ inner, strands, crosses, bandwidth, per_byte }) =>
+    t(inner === 1 ? "why.level.device" : "why.level", {
+      name,
+      bytes: si(sent * crosses, "B", 4),
+      domain: inner,
+      links: strands.map(({ link }) => link.name).join(" + "),
+      bandwidth: si(bandwidth, "B/s"),
+      time: seconds(sent * per_byte),
+    }),
+  );
 
 // The formula behind each exchange, and the source of each link.
 function whyDevices({ c, b, operators }, sources, t) {
@@ -239,6 +252,7 @@ function whyDevices({ c, b, operators }, sources, t) {
         link: slowest(c.wire).link.name,
         time: seconds(op.seconds),
       }),
+      ...sayLevels(c.wire, op, t),
     );
   }
   for (const { link } of c.wire.strands) {
