@@ -134,7 +134,8 @@ def test_every_kind_of_model_over_every_number_of_devices(node):
         core()
         + read("golden.js")
         + READ
-        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total };\n"
+        + "const roofline = { makeCase, bound, climb, fit, judge, levers, operators, total,"
+        + " fewest };\n"
         + "console.log(JSON.stringify(check(roofline, given)));\n"
     )
     result = node(script, {"data": data, "cases": cases})

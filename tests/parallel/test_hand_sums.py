@@ -80,10 +80,10 @@ def test_experts_spread_over_sixteen():
     assert ops["experts"].bytes == pytest.approx(58 * reached * one)
     assert ops["experts"].flops == pytest.approx(58 * 2 * 8 * one * batch / 16)
     assert ops["router"].flops == 58 * 2 * 7168 * 256 * batch // 16
-    # a token goes to each other device that has one of its experts (it chooses 2 in each of 4
-    # groups of 32, of 8; a device has half a group), in fp8 with a scale of fp32 for each 128,
-    # and a sum comes back in bf16
-    p = Fraction(4, 8) * (1 - Fraction(comb(16, 2), comb(32, 2)))
+    # a token goes to each other device that has one of its experts (it chooses from 4 of 8
+    # groups of 32; a device has half a group), in fp8 with a scale of fp32 for each 128, and a
+    # sum comes back in bf16
+    p = Fraction(4, 8) * (1 - Fraction(comb(112, 8), comb(128, 8)))
     rows = 58 * (batch // 16) * 15 * float(p) * 7168
     for name, element in (("all_to_all[dispatch]", 1 + 4 / 128), ("all_to_all[combine]", 2)):
         assert ops[name].sent == pytest.approx(rows * element)

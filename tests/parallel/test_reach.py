@@ -113,9 +113,9 @@ def test_a_draw_of_tokens_goes_as_far(devices):
     assert 0.92 * drawn(devices) < reach.rows(devices) < 1.02 * drawn(devices)
 
 
-# DeepEP, kernels on H800, later on a faster Hopper, with one 400 Gb/s adapter a GPU (its README, 2026-06, and
-# docs/legacy.md): machine, devices, GB/s. "Logical": a token's own node counted as if it were sent there,
-# too. Each GPU sends 4096 or 8192 tokens of 7168, to 8 experts in 4 groups.
+# DeepEP, kernels on H800, later on a faster Hopper, with one 400 Gb/s adapter a GPU (its README,
+# 2026-06, and docs/legacy.md): machine, devices, GB/s. "Logical": a token's own node counted as
+# if it were sent there, too. Each GPU sends 4096 or 8192 tokens of 7168, to 8 experts in 4 groups.
 NORMAL = [("h800-sxm", 16, 43), ("h800-sxm", 32, 58), ("h800-sxm", 64, 51), ("h100-sxm", 16, 90),
           ("h100-sxm", 32, 61)]  # fmt: skip
 # Low-latency kernels, 128 tokens a GPU, every expert's row sent by itself: devices, dispatch and
