@@ -150,10 +150,10 @@ def test_devices_by_mouse_and_keyboard(visit):
 def test_devices_that_cannot_be_are_refused_in_words(visit):
     cases = {
         "#m=llama-3.1-8b&on=h100-sxm&tp=64": ("does not divide over 64", "Shown on 32."),
-        "#m=llama-3.1-8b&on=rtx-4090&tp=8": ("no known link joins 8", "PCIe 4.0 x16 joins 4"),
+        "#m=llama-3.1-8b&on=rtx-4090&tp=16": ("no known link joins 16", "PCIe 4.0 x16 joins 8"),
         "#m=llama-3.1-8b&on=m2-max-38c&tp=2": ("no link to other devices is known", "--link"),
         "#m=llama-3.1-8b&on=h100-sxm&tp=3": ("powers of two", "--tp 3"),
-        "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8": ("RTX 4090", "Shown on 4."),
+        "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=16": ("RTX 4090", "Shown on 8."),
     }
     with visit() as page:
         for hash, words in cases.items():
@@ -161,8 +161,8 @@ def test_devices_that_cannot_be_are_refused_in_words(visit):
             said = page.inner_text(".refused")
             assert all(word in said for word in words), said
             assert page.inner_text(".verdict")
-        go(page, "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=8")
-        assert "8 × H100 SXM / 4 × RTX 4090" in page.inner_text("h2.title")
+        go(page, "#m=llama-3.1-8b&on=h100-sxm,rtx-4090&tp=16")
+        assert "16 × H100 SXM / 8 × RTX 4090" in page.inner_text("h2.title")
         go(page, "#m=llama-3.1-8b&on=h100-sxm&tp=8")
         assert not page.is_visible(".refused")
         machine = page.locator(".field", has_text=re.compile("^Machine")).locator("select")
