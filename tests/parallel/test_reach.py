@@ -196,6 +196,10 @@ def test_a_layout_that_needs_copies_says_how_many(capsys):
     line = "explain deepseek-v3 --on h100-sxm --dp 72 --ep 72 --batch 72"
     assert main(line.split()) == 2
     assert "--redundant-experts 32" in capsys.readouterr().err
+    assert main([*line.split(), "--redundant-experts", "40"]) == 2
+    assert "--redundant-experts 32" in capsys.readouterr().err
+    assert main([*line.replace("72", "32").split(), "--redundant-experts", "33"]) == 2
+    assert "--redundant-experts 32" in capsys.readouterr().err
     assert main([*line.split(), "--redundant-experts", "32", "--no-chart"]) == 0
     with pytest.raises(InputError, match="need ep"):
         Parallel(tp=8, redundant=8)

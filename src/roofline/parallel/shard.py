@@ -166,11 +166,15 @@ def _would(model: Model, layout: Parallel) -> str:
 
 
 def _copies(model: Model, layout: Parallel) -> int:
-    # Copies with which every layer's experts divide, where a few do and that is all that is wrong.
+    # Copies with which every layer's experts divide, about as many as were asked for, where a few
+    # do and that is all that is wrong.
     counts = {p.experts for layer in model.layers for p in layer.parts if isinstance(p, Experts)}
     wanted = {-n % layout.ep for n in counts}
     copies = wanted.pop() if len(wanted) == 1 else 0
-    if layout.redundant or layout.ep == 1 or not 0 < copies < min(counts):
+    if layout.redundant:
+        copies += max(0, round((layout.redundant - copies) / layout.ep)) * layout.ep
+        copies = copies or layout.ep
+    if layout.ep == 1 or not 0 < copies < max(min(counts), layout.redundant):
         return 0
     try:
         for part in {part for layer in model.layers for part in layer.parts}:
