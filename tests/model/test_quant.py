@@ -339,7 +339,7 @@ def test_single_experts_are_refused():
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ({"quant_method": "vptq", "bits": 4}, "'vptq' is not counted"),
+        ({"quant_method": "bcq", "bits": 4}, "'bcq' is not counted"),
         ({"quant_method": 7}, "must be a name"),
         ({"bits": 4}, "names no quant_method"),
         ({"quant_method": "awq", "bits": 77}, "bits is 77"),
@@ -357,7 +357,7 @@ def test_single_experts_are_refused():
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP2"}}, "FP2"),
         ({"quant_method": "bitsandbytes"}, "neither or both"),
         ({"quant_method": "torchao", "quant_type": {"default": 3}}, "torchao"),
-        ({"quant_method": "quark", "global_quant_config": {"weight": [1, 2]}}, "two stages"),
+        ({"quant_method": "quark", "global_quant_config": {"weight": [1, 2]}}, "2 stages"),
     ],
 )  # fmt: skip
 def test_refused_with_a_sentence(config, says):

@@ -90,8 +90,8 @@ def test_ascends_quantize_key_is_not_taken_for_16_bits():
 
 
 def test_what_is_not_known_is_refused_with_a_way_that_works():
-    model = from_config({**LLAMA, "quantization_config": {"quant_method": "vptq"}})
-    with pytest.raises(UnsupportedError, match=r"'vptq' is not counted.*--weights FORMAT"):
+    model = from_config({**LLAMA, "quantization_config": {"quant_method": "bcq"}})
+    with pytest.raises(UnsupportedError, match=r"'bcq' is not counted.*--weights FORMAT"):
         model.work()
     assert model.work("3bits").resident > 0
     for broken in ({"bits": "four"}, {"bits": None}, {"bits": 99}, {"bits": True}):

@@ -234,6 +234,8 @@ def from_file(path: str, as_type: str | None = None) -> Model:
     sibling = base.removesuffix("config.json") + "hf_quant_config.json"
     beside = os.path.join(folder, sibling)
     sidecar = read_json(beside, constants=True) if os.path.isfile(beside) else None
+    if base == "config.json" and (told := _description(folder)):
+        sidecar = {"description": read_json(told, constants=True)}
     title = os.path.basename(os.path.abspath(folder))
     name = title if base == "config.json" and title else base
     model = from_config(data, path, sidecar, as_type).altered(name=name, source=path)
@@ -244,6 +246,14 @@ def from_file(path: str, as_type: str | None = None) -> Model:
 
     checkpoint = safetensors.read_folder(folder)
     return model if checkpoint is None else stored.against(model, checkpoint)
+
+
+def _description(folder: str) -> str | None:
+    # Ascend's msmodelslim: quant_model_description.json, or one for each way it was quantised.
+    from ..files.regular import listed
+
+    found = [n for n in listed(folder) if re.match(r"quant_model_description\w*\.json\Z", n)]
+    return os.path.join(folder, found[0]) if len(found) == 1 else None
 
 
 def from_config(

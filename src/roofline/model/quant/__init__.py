@@ -38,6 +38,15 @@ METHODS = {
     "bitnet": ("codebooks", "bitnet"),
     "fp_quant": ("codebooks", "fp_quant"),
     "ascend": ("codebooks", "ascend"),
+    "vptq": ("modules", "vptq"),
+    "spqr": ("modules", "spqr"),
+    "gemma": ("modules", "gemma"),
+    "metal": ("modules", "simple"),
+    "sinq": ("modules", "simple"),
+    "qqq": ("modules", "simple"),
+    "nvfp4": ("modules", "simple"),
+    "mxfp8": ("modules", "simple"),
+    "fouroversix": ("modules", "simple"),
     "w8a8_int8": ("codebooks", "by_channel"),
     "w8a8_fp8": ("codebooks", "by_channel"),
 }
@@ -60,7 +69,8 @@ def read(
         data: the parsed ``config.json``.
         plain: the format of what stays unquantised: the checkpoint's dtype.
         where: how to call the config in messages.
-        sidecar: the parsed ``hf_quant_config.json`` beside it, if there is one.
+        sidecar: the parsed ``hf_quant_config.json`` beside it, if there is one; or msmodelslim's
+            ``quant_model_description.json`` under the key ``description``.
 
     Raises:
         InputError: a config that cannot be.
@@ -69,6 +79,11 @@ def read(
     found = _find(data)
     if found is None and sidecar is None:
         return None
+    if sidecar is not None and isinstance(sidecar.get("description"), dict):
+        told = Config({"description": sidecar["description"]}, where)
+        from .modules import described
+
+        return described(told, plain)
     if found is None or (sidecar is not None and _method(found, where) == "modelopt"):
         if not isinstance(sidecar, dict) or not isinstance(sidecar.get("quantization"), dict):
             raise InputError(f"{where}: hf_quant_config.json has no object 'quantization'")
@@ -92,8 +107,9 @@ def read(
 
 def _find(data: dict[str, Any]) -> dict[str, Any] | None:
     # In the config, or in its text model's; MLX names no method and calls it "quantization".
-    text = data.get("text_config")
-    for place in (data, text if isinstance(text, dict) else {}):
+    from ..families.multimodal import text_of
+
+    for place in (data, text_of(data)):
         for key in ("quantization_config", "compression_config"):
             found = place.get(key)
             if isinstance(found, dict) and found:

@@ -10,11 +10,13 @@ zero a group; Quanto a 16-bit scale a channel, and for 2 and 4 bits also a shift
 
 from __future__ import annotations
 
-from ...errors import UnsupportedError
+from typing import Any
+
+from ...errors import InputError, UnsupportedError
 from ..config import Config
 from ..formats import Format, Layout
 from . import layouts
-from .names import Names, experts
+from .names import Names, canonical, experts
 from .rules import Quantised, Rules
 
 
@@ -70,17 +72,42 @@ def hqq(c: Config, plain: Format) -> Quantised:
     """HQQ: integers in groups with a 16-bit scale and zero; never the head."""
     config = c.get("quant_config")
     given = config if isinstance(config, dict) else c.data
+    if (
+        given is config
+        and "weight_quant_params" not in given
+        and all(isinstance(v, dict) for v in given.values())
+    ):
+        return _by_module(c, given, plain)
+    stored = _hqq(given, f"{c.where}: quant_config", plain)
+    title = f"{stored.name.removeprefix('hqq ').replace(':', ', groups of ')} (HQQ)"
+    return _listed(c, plain, title, stored, key="skip_modules")
+
+
+def _by_module(c: Config, given: dict[str, Any], plain: Format) -> Quantised:
+    # A config for each kind of module, by the end of its name; the others stay.
+    found = {
+        canonical(name): _hqq(value, f"{c.where}: quant_config: {name[:40]}", plain)
+        for name, value in given.items()
+    }
+
+    def choose(path: str) -> Format | None:
+        name = canonical(path)
+        return next((f for key, f in found.items() if name.endswith(f".{key}")), None)
+
+    kinds = ", ".join(dict.fromkeys(f.name for f in found.values()))
+    return Quantised("hqq", Rules(f"{kinds} by module (HQQ)", plain, choose))
+
+
+def _hqq(given: dict[str, Any], where: str, plain: Format) -> Format:
     weights = given.get("weight_quant_params", given)
     if not isinstance(weights, dict):
-        raise UnsupportedError(f"{c.where}: hqq with quant_config by module is not counted")
-    part = Config(weights, f"{c.where}: weight_quant_params")
+        raise InputError(f"{where}: weight_quant_params must be an object")
+    part = Config(weights, f"{where}: weight_quant_params")
     bits = part.integer("nbits", "bits", default=4, least=1, most=8)
     group = part.integer("group_size", default=64, least=8)
     packed = 3.2 if bits == 3 else bits  # ten 3-bit weights in 32 bits
     layout = Layout(packed, group, 1, 2, 16)
-    stored = Format(f"hqq int{bits}:{group}", packed / 8 + 4 / group, plain.compute, "", layout)
-    title = f"int{bits}, groups of {group} (HQQ)"
-    return _listed(c, plain, title, stored, key="skip_modules")
+    return Format(f"hqq int{bits}:{group}", packed / 8 + 4 / group, plain.compute, "", layout)
 
 
 def quanto(c: Config, plain: Format) -> Quantised:

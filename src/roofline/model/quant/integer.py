@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import InputError, UnsupportedError
 from ..config import Config, short
-from ..formats import Format
+from ..formats import PRECISIONS, Format
 from . import layouts
 from .names import Names, experts
 from .rules import Quantised, Rules
@@ -94,14 +94,22 @@ def gptq(c: Config, plain: Format) -> Quantised:
 def auto_round(c: Config, plain: Format) -> Quantised:
     """AutoRound: integers in groups, with ``extra_config`` by module."""
     kind = c.word("data_type", default="int")
-    if kind != "int":
-        raise UnsupportedError(f"{c.where}: auto-round's data_type '{kind[:40]}' is not counted")
     act = c.integer("act_bits", default=16, least=1, most=32)
-    if act < 16:
+    wide = "fp" if "fp" in (c.get("act_data_type") or kind) else "int"
+    compute = plain.compute if act >= 16 else f"{wide}{act}"
+    if compute not in PRECISIONS:
         raise UnsupportedError(f"{c.where}: auto-round with {act}-bit activations is not counted")
 
     def stored(bits: int, group: int, symmetric: bool) -> Format:
-        return layouts.integer(bits, group, plain.compute, zero=0 if symmetric else bits)
+        if kind.startswith("int"):
+            return layouts.integer(bits, group, compute, zero=0 if symmetric else bits)
+        if kind.startswith("mx_fp") and bits in (4, 6, 8):
+            return layouts.mx(bits, compute, group=group or 32)
+        if kind.startswith(("nv_fp", "fp4_v2")) and bits == 4:
+            return layouts.nvfp4(compute, group=group or 16)
+        if kind.startswith("fp") and bits == 8:
+            return layouts.fp8(group, 1, compute=compute)
+        raise UnsupportedError(f"{c.where}: auto-round's data_type '{kind[:40]}' is not counted")
 
     bits, group = bits_of(c, "bits"), group_of(c)
     symmetric = c.flag("sym", default=True)
@@ -128,7 +136,8 @@ def auto_round(c: Config, plain: Format) -> Quantised:
             return None
         return usual
 
-    scheme = Rules(f"int{bits}, {_groups(group)} (AutoRound)", plain, choose, head=True)
+    title = f"int{bits}, {_groups(group)}" if kind.startswith("int") else usual.name
+    scheme = Rules(f"{title} (AutoRound)", plain, choose, head=True)
     return Quantised("auto-round", scheme)
 
 

@@ -12,7 +12,7 @@ from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
-from .compressed import cache, group_format
+from .compressed import Targets, cache, group_format
 from .names import Names, canonical, experts
 from .rules import Quantised, Rules
 
@@ -53,7 +53,7 @@ def read(c: Config, plain: Format) -> Quantised:
     if not algorithm and c.has("config_groups"):
         groups = c.sub("config_groups")
         if len(groups.data) != 1:
-            raise UnsupportedError(f"{c.where}: several groups without quantized_layers")
+            return _grouped(groups, plain, kept, kv)
         stored = group_format(groups.sub(next(iter(groups.data))), plain)
     else:
         stored = _format(c, algorithm, plain)
@@ -64,6 +64,25 @@ def read(c: Config, plain: Format) -> Quantised:
         head=True,
     )
     return Quantised("modelopt", scheme, kv, experts=experts(kept))
+
+
+def _grouped(groups: Config, plain: Format, kept: Names, kv: Format | None) -> Quantised:
+    # Groups with targets of their own, in the style of compressed-tensors.
+    rules = Targets(groups.where)
+    for key in groups.data:
+        group = groups.sub(key)
+        targets = group.get("targets") or ["Linear"]
+        if not isinstance(targets, list) or not all(isinstance(t, str) for t in targets):
+            raise InputError(f"{group.where}: targets must be a list of names")
+        rules.add(targets, group_format(group, plain), f"{group.where}: targets")
+    kinds = ", ".join(dict.fromkeys(f.name for f in rules.formats))
+    scheme = Rules(
+        f"{kinds} by group (modelopt)",
+        plain,
+        lambda path: None if kept.matches(path) else rules.choose(path),
+        head=True,
+    )
+    return Quantised("modelopt", scheme, kv, experts=experts(kept, *rules.lists))
 
 
 def _format(c: Config, algorithm: str, plain: Format) -> Format:

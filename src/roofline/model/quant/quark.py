@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ...errors import InputError, UnsupportedError
 from .. import formats
@@ -59,13 +60,23 @@ def _layer(c: Config, plain: Format) -> Format | None:
     weight = c.get("weight")
     if weight is None:
         return None
+    acts = c.sub("input_tensors") if c.has("input_tensors") else None
     if isinstance(weight, list):
-        raise UnsupportedError(f"{c.where}: weights quantised in two stages are not counted")
+        return _stages(c, weight, acts, plain)
     w = c.sub("weight")
     acts = c.sub("input_tensors") if c.has("input_tensors") else None
     compute = plain.compute if acts is None else _precision(acts, plain)
     fixed = 0 if acts is None or acts.get("is_dynamic") else 4
     return _format(w, compute, fixed)
+
+
+def _stages(c: Config, weight: list[Any], acts: Config | None, plain: Format) -> Format:
+    # Weights quantised twice (INT4 of FP8): stored in the narrower, multiplied in the wider, its
+    # scale of 4 bytes a matrix kept beside.
+    if len(weight) != 2 or not all(isinstance(w, dict) for w in weight):
+        raise UnsupportedError(f"{c.where}: weights quantised in {len(weight)} stages")
+    narrow = Config(weight[1], f"{c.where}: weight")
+    return _format(narrow, plain.compute if acts is None else _precision(acts, plain), 4)
 
 
 def _precision(acts: Config, plain: Format) -> str:
