@@ -167,6 +167,39 @@ def test_latent_attention_has_no_encode():
         roofline.explain("deepseek-v3", "h200", Step.encode())
 
 
+def test_nv_embed_with_its_latent_attention():
+    text = {
+        "model_type": "bidir_mistral", "architectures": ["MistralModel"], "hidden_size": 4096,
+        "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "vocab_size": 32000,
+    }  # fmt: skip
+    config = {
+        "model_type": "nvembed", "architectures": ["NVEmbedModel"], "hidden_size": 4096,
+        "latent_attention_config": {"model_type": "latent_attention"}, "text_config": text,
+        "torch_dtype": "float16",
+    }  # fmt: skip
+    model = from_config(config)
+    assert model.phase == "encode" and round(model.parameters / 1e9, 2) == 7.85  # its model card
+    plain = from_config(text)
+    step = Step.encode(2, 100)
+    ours, theirs = (m.encoder().work().total("flops", step) for m in (model, plain))
+    # A token: to 32768 and back, a gated part of 16384, 512 latents; once: the latents' keys.
+    token = 2 * 4096 * (2 * 32768 + 3 * 16384) + 4 * 512 * 32768
+    assert ours - theirs == 200 * token + 2 * 512 * 4096 * 65536
+
+
+def test_bart_encodes_with_its_own_layers():
+    bart = {
+        "model_type": "bart", "is_encoder_decoder": True, "d_model": 64, "encoder_layers": 3,
+        "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "vocab_size": 100,
+        "max_position_embeddings": 32,
+    }  # fmt: skip
+    model = from_config(bart)
+    assert model.phase == "decode" and attention(model, Step.encode(1, 7)) == 3 * 4 * 64 * 49
+    assert roofline.explain(model, "h100-sxm", Step.encode(1, 7)).case.model.depth == 3
+
+
 def test_t5_is_its_encoder():
     t5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 64,
           "num_layers": 3, "num_heads": 4, "d_kv": 16, "d_ff": 96, "vocab_size": 100}  # fmt: skip

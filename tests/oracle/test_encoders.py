@@ -85,3 +85,39 @@ def test_t5_is_its_encoder(kind: str, name: str, way: str) -> None:
             "vocab_size": 100, "feed_forward_proj": way}  # fmt: skip
     theirs, ours = counted(kind, f"{name}EncoderModel", "cpu", **keys)
     assert ours == theirs
+
+
+SEQ2SEQ = {
+    "bart": "bart.BartEncoder", "blenderbot": "blenderbot.BlenderbotEncoder",
+    "blenderbot-small": "blenderbot_small.BlenderbotSmallEncoder",
+    "marian": "marian.MarianEncoder", "mbart": "mbart.MBartEncoder", "mvp": "mvp.MvpEncoder",
+    "pegasus": "pegasus.PegasusEncoder", "plbart": "plbart.PLBartEncoder",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SEQ2SEQ)
+def test_the_encoder_of_an_encoder_decoder(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from importlib import import_module
+
+    from torch.utils.flop_counter import FlopCounterMode
+
+    module, name = SEQ2SEQ[kind].split(".")
+    config = transformers.CONFIG_MAPPING[kind](
+        encoder_layers=3, encoder_ffn_dim=96, encoder_attention_heads=4, d_model=64,
+        decoder_attention_heads=8, decoder_ffn_dim=80, decoder_layers=2, vocab_size=100,
+        pad_token_id=1, scale_embedding=False,
+    )  # fmt: skip
+    config._attn_implementation = "eager"
+    found = import_module(f"transformers.models.{module}.modeling_{module}")
+    model = getattr(found, name)(config).eval().requires_grad_(False)
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        model(input_ids=torch.zeros(BATCH, TOKENS, dtype=torch.long))
+    ours = from_config(json.loads(json.dumps(config.to_dict(), default=str)), kind)
+    assert ours.phase == "decode"
+    encoder = ours.encoder()
+    assert encoder.parameters == sum(p.numel() for p in model.parameters())
+    flops = encoder.work().total("flops", Step.encode(BATCH, TOKENS))
+    assert flops == counter.get_total_flops()

@@ -68,6 +68,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "xlm-roberta", "xlm-roberta-flash", "xlm-roberta-xl", "xmod",
     ),
     "embedders": ("albert", "deberta-v2", "eurobert", "modernbert", "mt5", "t5", "umt5"),
+    "nvembed": ("nvembed",),
     "seq2seq": (
         "bart", "bigbird_pegasus", "blenderbot", "blenderbot-small", "marian", "mbart", "mvp",
         "pegasus", "plbart", "trocr", "whisper",

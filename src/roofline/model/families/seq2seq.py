@@ -1,13 +1,15 @@
-"""Decoders of encoder–decoders, used alone: BART, Marian, Pegasus, Whisper's text side, …
+"""Encoder–decoders: BART, Marian, Pegasus, … and Whisper's text side.
 
-Their cross-attention to an encoder is held, but a text without one never runs it.
+A decode is of the decoder used alone: its cross-attention to an encoder is held, but a text without
+one never runs it. An encode is of the encoder, where that reads text: every token attends to every
+other.
 """
 
 from __future__ import annotations
 
-from ...record import record
+from ...record import record, replace
 from ..config import Config
-from ..model import Model, gather
+from ..model import Layer, Model, encoding, gather
 from ..parts import Linear, Unused
 from .common import frame
 from .decoder import Family, Heads, build, dense, grouped
@@ -87,13 +89,39 @@ def decoder(c: Config) -> Model:
     table = 0
     if d.offset is not None:
         table = hidden * (c.integer(d.places) + d.offset)
-    return frame(
+    model = frame(
         c,
         hidden=hidden,
         layers=gather(c.layers(), lambda i: (parts, 4 * hidden + missing), "model.decoder.layers"),
         tied=d.tied and c.flag("tie_word_embeddings", default=True),
         vectors=2 * d.norms * hidden,
         positions=table,
+    )
+    if c.kind not in _TEXTLESS and c.has("encoder_layers") and c.flag("is_encoder_decoder"):
+        return model.altered(side=_encoder(c, model, f, table=table, vectors=2 * d.norms * hidden))
+    return model
+
+
+_TEXTLESS = ("bigbird_pegasus", "trocr", "whisper")
+"""Encoders of sparse attention, of pictures, of sound."""
+
+
+def _encoder(c: Config, model: Model, f: Family, *, table: int, vectors: int) -> Model:
+    hidden = model.hidden
+    heads = c.integer("encoder_attention_heads")
+    view = c.layer({"num_attention_heads": heads, "decoder_attention_heads": heads})
+    (core,) = build(view, f, {"": grouped}, "")
+    wide = replace(f, mlp_width="encoder_ffn_dim")
+    layer = Layer((core, *build(c, wide, {"": dense}, "")), (0,))
+    parts = encoding(layer, c.where, both=True).parts
+    depth = c.layers("encoder_layers")
+    return model.altered(
+        layers=gather(depth, lambda i: (parts, 4 * hidden), "model.encoder.layers"),
+        head=None,
+        tables=model.vocab * hidden + table,
+        vectors=vectors,
+        causal=False,
+        encodes=True,
     )
 
 
