@@ -17,6 +17,10 @@ from .errors import InputError
 from .record import record
 
 _SHARE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d+)?)\s*(?:%|％|per\s?cent\b)", re.IGNORECASE)
+_BARE = re.compile(
+    r"[^\d/]*(?:util\w*|利用率)\s*(?:is|of|为)?\s*[:=：]?\s*(\d{1,3}(?:\.\d+)?)\s*\Z", re.IGNORECASE
+)
+"""A utilisation whose sign was left out; of at most 1 it could as well be a fraction."""
 _EXCHANGE = re.compile(
     r"all[-_ ]?(?:reduce|gather|to[-_ ]?all)|reduce[-_ ]?scatter|nccl|rccl|comm|exchange|通信",
     re.IGNORECASE,
@@ -69,14 +73,14 @@ class Counter:
 
 
 def counter(text: str) -> Counter | None:
-    """``98 % utilisation``, ``GPU-Util 98%``, ``all-reduce is 71 % of the step``; ``None`` for
+    """``98 % utilisation``, ``GPU-Util 98``, ``all-reduce is 71 % of the step``; ``None`` for
     anything that is not such a percentage.
 
     Raises:
         InputError: over 100 %, or all of a step.
     """
-    share = _SHARE.search(text)
-    if share is None:
+    share = _SHARE.search(text) or _BARE.match(text)
+    if share is None or (share.re is _BARE and float(share[1]) <= 1):
         return None
     value = float(share[1]) / 100
     if _EXCHANGE.search(text):

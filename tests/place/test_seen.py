@@ -43,6 +43,7 @@ def test_explain_judges_as_place_does(capsys):
         ("98 % utilisation", "utilisation", 0.98), ("GPU utilization 98%", "utilisation", 0.98),
         ("GPU-Util 100 %", "utilisation", 1.0), ("98.5% util", "utilisation", 0.985),
         ("利用率 98％", "utilisation", 0.98), ("memory utilization 40%", "memory", 0.4),
+        ("GPU-Util 98", "utilisation", 0.98), ("GPU 利用率：98", "utilisation", 0.98),
         ("all-reduce is 71 % of the step", "communication", 0.71),
         ("nccl 71%", "communication", 0.71), ("通信占 30%", "communication", 0.3),
     ],
@@ -52,7 +53,9 @@ def test_percentages_of_monitors(text, kind, share):
     assert (found.kind, found.share) == (kind, pytest.approx(share))
 
 
-@pytest.mark.parametrize("text", ["65 tok/s", "15.4 ms", "98 %", "", "util", "98 tok/s util"])
+@pytest.mark.parametrize(
+    "text", ["65 tok/s", "15.4 ms", "98 %", "", "util", "98 tok/s util", "util 0.98"]
+)
 def test_what_is_no_such_percentage(text):
     assert counter(text) is None
 
