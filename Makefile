@@ -1,5 +1,6 @@
 # make test    set everything up on a fresh Debian with python3, then check and test
 # make check   lint, types and tests in the environment that is there
+# make test-all  the same, and the oracles that rarely change: before an issue is resolved
 # make docs    write the help pages in docs/ from --help
 
 VENV ?= .venv
@@ -9,9 +10,12 @@ PYTHON := $(VENV)/bin/python
 TIMED := tests/measure tests/engines
 BROWSER := tests/page
 
-.PHONY: test check setup docs bench
+.PHONY: test test-all check setup docs bench
 
 test: setup check
+
+test-all: test
+	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "slow and not alone" --ignore=$(BROWSER)
 
 setup:
 	@scripts/setup $(VENV)
@@ -20,7 +24,7 @@ check:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not alone" --ignore=$(BROWSER)
+	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not alone and not slow" --ignore=$(BROWSER)
 	$(PYTHON) -m pytest -q --durations=8 -m alone $(TIMED)
 	$(PYTHON) -m pytest -q -n 2 --durations=8 $(BROWSER)
 
