@@ -6,6 +6,7 @@ ERNIE 4.5 VL. The published code and parameter counts are their oracle.
 
 from __future__ import annotations
 
+from ...errors import InputError
 from ...record import replace
 from ..attention import Attention
 from ..config import Config
@@ -70,7 +71,10 @@ def _factored(c: Config, f: Family, label: str) -> tuple[Part, ...]:
 
 def _modal(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     # ERNIE 4.5 VL: experts for text, and experts for images that text never takes.
-    each = c.integers("moe_intermediate_size", 2, least=1) or []
+    each = c.integers("moe_intermediate_size", 2, least=1)
+    if each is None:
+        raise InputError(f"{c.where}: moe_intermediate_size is missing: a width for text, and one "
+                         "for images")  # fmt: skip
     count = c.get("moe_num_experts")
     counts = c.integers("moe_num_experts", 2, least=1) if isinstance(count, list) else None
     text, image = counts or [c.experts("moe_num_experts")] * 2
