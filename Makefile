@@ -15,7 +15,7 @@ BROWSER := tests/page
 test: setup check
 
 test-all: test
-	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "slow and not alone" --ignore=$(BROWSER)
+	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "slow and not alone"
 
 setup:
 	@scripts/setup $(VENV)
@@ -26,7 +26,7 @@ check:
 	$(VENV)/bin/mypy
 	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not alone and not slow" --ignore=$(BROWSER)
 	$(PYTHON) -m pytest -q --durations=8 -m alone $(TIMED)
-	$(PYTHON) -m pytest -q -n 2 --durations=8 $(BROWSER)
+	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not slow" $(BROWSER)
 
 docs:
 	$(PYTHON) scripts/help_pages.py

@@ -468,6 +468,7 @@ def test_it_works_in_a_frame(browser, default_page):
     assert said == []
 
 
+@pytest.mark.slow
 def test_a_page_of_the_whole_catalogue(tmp_path):
     path = tmp_path / "all.html"
     assert main(["page", "--all", "-o", str(path)]) == 0

@@ -213,6 +213,7 @@ def whole_run(row: dict[str, str], machine: str, profile: Profile) -> Point:
     return Point(Predictor(case, profile), steps, float(row["e2e_latency_s"]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isfile(BENCH), reason="needs ../shared/validation")
 def test_three_real_points_are_better_on_all_others_of_six_machines() -> None:
     """Three points of one model against every other run of the machine, of three models."""

@@ -256,6 +256,7 @@ def test_the_draw_does_not_depend_on_times_or_order() -> None:
     assert {r["n"] for r in found} == {r["n"] for r in slower}
 
 
+@pytest.mark.slow
 def test_the_real_package(cache: Path) -> None:
     """From the index that pip knows; the tables hold what others took from it by hand."""
     try:
