@@ -173,7 +173,14 @@ def test_levers_are_sorted_gains_of_the_same_model(case, step):
     found = explain_case(case, step).levers
     gains = [lever.gain for lever in found]
     assert gains == sorted(gains, reverse=True)
-    assert all(g >= 1.01 for g in gains)
+    if case.fit(step).holds(step.batch) is False:
+        # what makes a step fit is worth naming whatever speed it gives, and nothing else is
+        assert {lever.code for lever in found} <= {"weights", "kv"}
+        for lever in found:
+            other = case.using(**{lever.code: lever.values["to"]})
+            assert other.fit(step).holds(step.batch)
+    else:
+        assert all(g >= 1.01 for g in gains)
     for lever in found:
         if lever.code == "devices":
             # twice the devices halve the work; a mesh of twice the devices has more than twice
