@@ -20,6 +20,7 @@ from typing import Any
 from .. import words as core_words
 from ..explanation import Explanation
 from . import live as browser
+from . import squeeze
 from .bundle import FOLDER, bundle, read
 from .still import still
 
@@ -96,12 +97,6 @@ def embedded(value: Any) -> str:
     return text
 
 
-def squeezed(css: str) -> str:
-    """A style sheet without its comments and indentation."""
-    css = re.sub(r"/\*.*?\*/", "", css, flags=re.S)
-    return re.sub(r"\n\s*", "\n", css).strip()
-
-
 def build(
     data: Mapping[str, Any],
     start: Explanation,
@@ -124,7 +119,7 @@ def build(
     all_words = {name: {**page_words(name), **browser.words(name)} for name in languages()}
     words = all_words[language]
     script = bundle("main")
-    style = squeezed(read("page.css") + browser.style())
+    style = squeeze.style(read("page.css") + browser.style())
     told = browser.data(file)
     given = {**data, "formats": {**told.pop("formats"), **data["formats"]}, "browser": told}
     if live:

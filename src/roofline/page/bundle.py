@@ -4,7 +4,7 @@ The modules are plain and run as they are from a folder. As one script each is a
 called once, after those that it imports, that returns what it exports. For that the modules
 keep to a plain form, which is checked here: imports by name from ``./other.js`` (or a folder
 up or down), exports in front of a ``function``, ``const`` or ``class``, no import in a circle.
-Comments and indentation stay behind, in texts of several lines too: those are shaders.
+Comments and white space stay behind (:mod:`~roofline.page.squeeze`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import os
 import posixpath
 import re
 
+from . import squeeze
+
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[a-z_/]+)\.js";\n', re.M)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) +([A-Za-z_$][\w$]*)", re.M)
 _OTHER = re.compile(r"^\s*(?:import|export)\b.*", re.M)
-_COMMENT = re.compile(r"^\s*//.*\n", re.M)
-_INDENT = re.compile(r"\n[ \t]+")
 
 
 def read(name: str) -> str:
@@ -45,7 +45,7 @@ def bundle(*entries: str, exports: bool = False) -> str:
     if exports:
         for entry in entries:
             names = [name for _, name in _EXPORT.findall(read(f"{entry}.js"))]
-            parts.append(f"export const {{ {', '.join(names)} }} = {_variable(entry)};")
+            parts.append(f"export const{{{','.join(names)}}}={_variable(entry)};")
     return "\n".join(parts) + "\n"
 
 
@@ -62,9 +62,9 @@ def _module(name: str) -> str:
     body = _EXPORT.sub(r"\1 \2", body)
     if found := _OTHER.search(body):
         raise ValueError(f"{name}.js: cannot be bundled: {found[0].strip()}")
-    body = _INDENT.sub("\n", _COMMENT.sub("", body).strip())
     variable = _variable(name)
-    return f"const {variable} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+    body = f"{squeeze.script(body)}return{{{','.join(names)}}};"
+    return f"const {variable}=(()=>{{{body}}})();"
 
 
 def _named(name: str, path: str) -> str:

@@ -17,7 +17,7 @@ from ..model import Model
 from ..model import load as load_model
 from ..parallel import Parallel
 from ..step import Step
-from . import build
+from . import build, squeeze
 from .bundle import bundle, read
 from .data import MACHINES, MODELS, page_data
 from .factors import MOST_DEVICES
@@ -239,9 +239,7 @@ def element_module(
     """
     data = data or page_data(models, machines, date=date or today())
     words = {name: build.page_words(name) for name in languages or build.languages()}
-    given = build.embedded(
-        {"data": data, "words": words, "style": build.squeezed(read("page.css"))}
-    )
+    given = build.embedded({"data": data, "words": words, "style": squeeze.style(read("page.css"))})
     return f"const ROOFLINE = {given};\n{bundle('element')}"
 
 
