@@ -10,7 +10,8 @@ function check(roofline, { data, cases }) {
       if (Array.isArray(expected) && got?.length !== expected.length) {
         wrong.push(`${where}: ${got?.length} instead of ${expected.length}`);
       }
-      for (const key of Object.keys(expected)) compare(`${where}.${key}`, got?.[key], expected[key]);
+      for (const key of Object.keys(expected))
+        compare(`${where}.${key}`, got?.[key], expected[key]);
     } else if (typeof expected === "number") {
       const off = Math.abs(got - expected) / (Math.abs(expected) || 1);
       if (off <= 1e-12) worst = Math.max(worst, off);

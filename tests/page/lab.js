@@ -11,8 +11,10 @@ function collisions(root, room) {
   }
   const frame = root.querySelector("svg.plot").getBoundingClientRect();
   boxes.forEach(([text, a], i) => {
-    if (a.left < frame.left - 0.5 || a.right > frame.right + 0.5) found.push(`${text} leaves the picture`);
-    if (a.top < frame.top - 0.5 || a.bottom > frame.bottom + 0.5) found.push(`${text} leaves the picture`);
+    if (a.left < frame.left - 0.5 || a.right > frame.right + 0.5)
+      found.push(`${text} leaves the picture`);
+    if (a.top < frame.top - 0.5 || a.bottom > frame.bottom + 0.5)
+      found.push(`${text} leaves the picture`);
     for (const [other, b] of boxes.slice(i + 1)) {
       const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
@@ -42,7 +44,8 @@ function crowding(root) {
   }
   boxes.forEach(([text, a, node], i) => {
     const scroller = node.parentElement.closest(".scroll, .presets");
-    if (!scroller && (a.left < -0.5 || a.right > innerWidth + 0.5)) found.push(`${text} leaves the page`);
+    if (!scroller && (a.left < -0.5 || a.right > innerWidth + 0.5))
+      found.push(`${text} leaves the page`);
     for (const [other, b, that] of boxes.slice(i + 1)) {
       if (node === that) continue;
       const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);

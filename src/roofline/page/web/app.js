@@ -15,16 +15,103 @@ import { count, digits, percent, seconds, si } from "./units.js";
 import { makeViews } from "./view.js";
 
 export const PRESETS = [
-  { key: "textbook", set: { model: "llama-3.1-8b", machines: ["h100-sxm"], phase: "decode", batch: 1, context: 1, prompt: 2048 } },
-  { key: "honest", set: { model: "llama-3.1-8b", machines: ["h100-sxm"], phase: "decode", batch: 1, context: 2048, prompt: 2048 } },
-  { key: "server", set: { model: "llama-3.1-70b", machines: ["h200-sxm"], phase: "decode", batch: 64, context: 4096, weights: "fp8" } },
-  { key: "devices", set: { model: "llama-3.1-70b", machines: ["h100-sxm"], phase: "decode", batch: 32, context: 2048, devices: 4 } },
-  { key: "experts", set: { model: "qwen3-30b-a3b", machines: ["h100-sxm"], phase: "decode", batch: 16, context: 2048, operators: true } },
-  { key: "latent", set: { model: "deepseek-v3", machines: ["h200-sxm"], phase: "decode", batch: 64, context: 8192 } },
-  { key: "desk", set: { model: "qwen3-8b", machines: ["rtx-4090"], phase: "decode", batch: 1, context: 4096, weights: "int4:128" } },
-  { key: "machines", set: { model: "llama-3.1-8b", machines: ["h100-sxm", "a100-80gb-sxm", "mi300x"], phase: "decode", batch: 16, context: 2048 } },
+  {
+    key: "textbook",
+    set: {
+      model: "llama-3.1-8b",
+      machines: ["h100-sxm"],
+      phase: "decode",
+      batch: 1,
+      context: 1,
+      prompt: 2048,
+    },
+  },
+  {
+    key: "honest",
+    set: {
+      model: "llama-3.1-8b",
+      machines: ["h100-sxm"],
+      phase: "decode",
+      batch: 1,
+      context: 2048,
+      prompt: 2048,
+    },
+  },
+  {
+    key: "server",
+    set: {
+      model: "llama-3.1-70b",
+      machines: ["h200-sxm"],
+      phase: "decode",
+      batch: 64,
+      context: 4096,
+      weights: "fp8",
+    },
+  },
+  {
+    key: "devices",
+    set: {
+      model: "llama-3.1-70b",
+      machines: ["h100-sxm"],
+      phase: "decode",
+      batch: 32,
+      context: 2048,
+      devices: 4,
+    },
+  },
+  {
+    key: "experts",
+    set: {
+      model: "qwen3-30b-a3b",
+      machines: ["h100-sxm"],
+      phase: "decode",
+      batch: 16,
+      context: 2048,
+      operators: true,
+    },
+  },
+  {
+    key: "latent",
+    set: {
+      model: "deepseek-v3",
+      machines: ["h200-sxm"],
+      phase: "decode",
+      batch: 64,
+      context: 8192,
+    },
+  },
+  {
+    key: "desk",
+    set: {
+      model: "qwen3-8b",
+      machines: ["rtx-4090"],
+      phase: "decode",
+      batch: 1,
+      context: 4096,
+      weights: "int4:128",
+    },
+  },
+  {
+    key: "machines",
+    set: {
+      model: "llama-3.1-8b",
+      machines: ["h100-sxm", "a100-80gb-sxm", "mi300x"],
+      phase: "decode",
+      batch: 16,
+      context: 2048,
+    },
+  },
 ];
-const PLAIN = { weights: "", kv: "", compute: "", ceilings: "", operators: false, devices: 1, story: 0, drafted: 4 };
+const PLAIN = {
+  weights: "",
+  kv: "",
+  compute: "",
+  ceilings: "",
+  operators: false,
+  devices: 1,
+  story: 0,
+  drafted: 4,
+};
 
 // Builds the app into `root`. options: {state, onChange(state, commit), compact}.
 // → {set, state, view, redraw, addPoints, say}
@@ -64,21 +151,31 @@ export function mount(root, data, t, options) {
   const presets = h(
     "nav",
     { class: "presets", "aria-label": t("ui.presets") },
-    story.steps > 0 ? h("button", { type: "button", class: "primary", onclick: story.start }, t("story.start")) : null,
+    story.steps > 0
+      ? h("button", { type: "button", class: "primary", onclick: story.start }, t("story.start"))
+      : null,
     ...PRESETS.filter(usable).map((preset) =>
-      h("button", { type: "button", onclick: () => set({ ...PLAIN, ...preset.set }) }, t(`preset.${preset.key}`)),
+      h(
+        "button",
+        { type: "button", onclick: () => set({ ...PLAIN, ...preset.set }) },
+        t(`preset.${preset.key}`),
+      ),
     ),
   );
   const tools = h(
     "p",
     { class: "buttons" },
     button("ui.svg", () => saveSvg(picture(), fileName())),
-    button("ui.png", async () => download(`${fileName()}.png`, await toPng(picture()), "image/png")),
+    button("ui.png", async () =>
+      download(`${fileName()}.png`, await toPng(picture()), "image/png"),
+    ),
     options.compact ? null : button("ui.link", () => tell(copyText(location.href), "ui.copied")),
   );
   table.buttons.append(
     button("table.copy", () => tell(copyText(tsv(rowsOf(view, t))), "ui.copied")),
-    button("table.csv", () => download(`${fileName()}.csv`, "\ufeff" + toCsv(allRows()), "text/csv")),
+    button("table.csv", () =>
+      download(`${fileName()}.csv`, "\ufeff" + toCsv(allRows()), "text/csv"),
+    ),
   );
   const foot = h("p", { class: "sources" });
 
@@ -166,9 +263,14 @@ export function mount(root, data, t, options) {
     const found = new Set();
     for (const { c, used } of view.list) {
       const links = (c.wire?.strands ?? []).map((strand) => strand.link.bandwidth);
-      for (const figure of [c.roof.bandwidth, ...links, ...used.map((precision) => c.roof.compute[precision])]) {
+      for (const figure of [
+        c.roof.bandwidth,
+        ...links,
+        ...used.map((precision) => c.roof.compute[precision]),
+      ]) {
         const source = data.sources[figure.source];
-        if (source) found.add([source.title, figure.date ?? source.date].filter(Boolean).join(", "));
+        if (source)
+          found.add([source.title, figure.date ?? source.date].filter(Boolean).join(", "));
       }
     }
     const { source } = view.model;
@@ -208,7 +310,9 @@ export function mount(root, data, t, options) {
   }
 
   const fileName = () =>
-    `roofline-${state.model}-${view.main.c.devices > 1 ? `${view.main.c.devices}x-` : ""}${state.machines.join("-")}`.replace(/[^\w.-]+/g, "_").slice(0, 100);
+    `roofline-${state.model}-${view.main.c.devices > 1 ? `${view.main.c.devices}x-` : ""}${state.machines.join("-")}`
+      .replace(/[^\w.-]+/g, "_")
+      .slice(0, 100);
 
   function picture() {
     const [name, because] = sayVerdict(view.main.b, t);
@@ -224,13 +328,20 @@ export function mount(root, data, t, options) {
     return figure(chart, {
       title: heading(),
       sub: `${step} · ${t("plot.batch", { batch: count(state.batch) })} · ${t("ui.tokens", { count: count(state.context) })} · ${name}${t("ui.colon")}${because}`,
-      feet: [...told, ...peaks, roof, ...sourceLines(), `roofline ${data.version} · ${today()}${address}`],
+      feet: [
+        ...told,
+        ...peaks,
+        roof,
+        ...sourceLines(),
+        `roofline ${data.version} · ${today()}${address}`,
+      ],
     });
   }
 
   const today = () => new Date().toISOString().slice(0, 10);
   const allRows = () => [rowsOf(view, t), operatorRows(view, t), pointRows(view, t)];
-  const tsv = ({ head, rows }) => [head, ...rows.map((r) => r.map((c) => c[0]))].map((r) => r.join("\t")).join("\n");
+  const tsv = ({ head, rows }) =>
+    [head, ...rows.map((r) => r.map((c) => c[0]))].map((r) => r.join("\t")).join("\n");
 
   async function tell(done, key) {
     setText(message, (await done) ? t(key) : t("ui.failed"));

@@ -38,8 +38,14 @@ export function roofOf(machine, kind = "") {
           { kind: section, ...(typeof figure === "object" ? figure : { value: figure }) },
         ]),
     );
-  const sheet = { bandwidth: figures("datasheet", "bandwidth"), compute: figures("datasheet", "compute") };
-  const found = { bandwidth: figures("measured", "bandwidth"), compute: figures("measured", "compute") };
+  const sheet = {
+    bandwidth: figures("datasheet", "bandwidth"),
+    compute: figures("datasheet", "compute"),
+  };
+  const found = {
+    bandwidth: figures("measured", "bandwidth"),
+    compute: figures("measured", "compute"),
+  };
   const used = kind || machine.ceilings || (sheet.bandwidth.memory ? "datasheet" : "measured");
   const [first, second] = used === "datasheet" ? [sheet, found] : [found, sheet];
   const empty = (x) => Object.keys(x).length === 0;
@@ -78,7 +84,10 @@ export function makeCase(model, machine, options, formats) {
     used[op.compute] = arithmetic(roof, op.compute, exactly);
     if (used[op.compute] === null) return null;
   }
-  const figures = { memory: roof.bandwidth, ...Object.fromEntries(Object.values(used).map((p) => [p, roof.compute[p]])) };
+  const figures = {
+    memory: roof.bandwidth,
+    ...Object.fromEntries(Object.values(used).map((p) => [p, roof.compute[p]])),
+  };
   const borrowed = Object.keys(figures).filter((name) => figures[name].kind !== roof.kind);
   const times = (terms, count) => (terms ?? []).map(([q, c]) => [q, c * count]);
   const rows = table.operators.map((op) => {
@@ -200,7 +209,17 @@ export function operators(c, groups) {
       const [sent, messages] = row.talk.map((terms) => sum(terms, v));
       const seconds = sent * c.wire.per_byte + messages * c.wire.per_message;
       const nothing = { compute: "", flops: 0, bytes: 0, intensity: null };
-      return { name, kind, count, ...nothing, seconds, bound: "communication", sent, messages, collective: row.op.collective };
+      return {
+        name,
+        kind,
+        count,
+        ...nothing,
+        seconds,
+        bound: "communication",
+        sent,
+        messages,
+        collective: row.op.collective,
+      };
     }
     const flops = sum(row.flops, v);
     const bytes = row.parts.reduce((n, terms) => n + sum(terms, v), 0);

@@ -15,7 +15,12 @@ export function makeChart() {
   const points = svg("svg", { class: "points", "aria-hidden": "true" });
   const cloud = points.appendChild(svg("path", { class: "point" }));
   const root = svg("svg", { class: "plot", role: "group" });
-  const hatch = svg("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse" });
+  const hatch = svg("pattern", {
+    id: "hatch",
+    width: 6,
+    height: 6,
+    patternUnits: "userSpaceOnUse",
+  });
   hatch.append(svg("path", { class: "hatching", d: "M0 6L6 0" }));
   root.append(svg("defs", {}, hatch));
   const layers = Object.fromEntries(LAYERS.map((name) => [name, layer(root, name)]));
@@ -98,7 +103,12 @@ export function makeChart() {
     return drawn.stops;
   }
   const allPointStops = () =>
-    (pointStops ??= view.points.map((p) => ({ kind: "point", x: drawn.X(p.x), y: drawn.Y(p.y), text: () => sayPoint(p, t) })));
+    (pointStops ??= view.points.map((p) => ({
+      kind: "point",
+      x: drawn.X(p.x),
+      y: drawn.Y(p.y),
+      text: () => sayPoint(p, t),
+    })));
   const stopAt = (index) => stops()[index] ?? allPointStops()[index - stops().length];
   const countStops = () => stops().length + view.points.length;
 

@@ -62,7 +62,9 @@ function powerSlider(name, largest, t, set) {
 // → {top, sliders, update(state, view)}; set(patch, commit) is called on every change.
 export function makeControls(data, t, set, engines = []) {
   const model = choice([], (id) => set({ model: id }, true));
-  const machine = choice([], (id) => set((s) => ({ machines: [id, ...s.machines.slice(1).filter((x) => x !== id)] }), true));
+  const machine = choice([], (id) =>
+    set((s) => ({ machines: [id, ...s.machines.slice(1).filter((x) => x !== id)] }), true),
+  );
   const compare = choice([], (id) => {
     compare.value = "";
     set((s) => ({ machines: [...s.machines, id].slice(0, MOST_MACHINES) }), true);
@@ -74,25 +76,36 @@ export function makeControls(data, t, set, engines = []) {
   const name = `phase${(serial += 1)}`;
   const radios = [];
   for (const phase of PHASES) {
-    const radio = h("input", { type: "radio", name, value: phase, onchange: () => set({ phase }, true) });
+    const radio = h("input", {
+      type: "radio",
+      name,
+      value: phase,
+      onchange: () => set({ phase }, true),
+    });
     radios.push(radio);
     phases.append(h("label", {}, radio, h("span", {}, t(`phase.${phase}.name`))));
   }
   const format = (kind) =>
-    choice(
-      [["", t(`ui.${kind}.own`)], ...data.choices[kind].map((one) => [one, one])],
-      (value) => set({ [kind]: value }, true),
+    choice([["", t(`ui.${kind}.own`)], ...data.choices[kind].map((one) => [one, one])], (value) =>
+      set({ [kind]: value }, true),
     );
   const [weights, kv, compute] = ["weights", "kv", "compute"].map(format);
   const ceilings = choice(
-    [["", t("ui.ceilings.own")], ["datasheet", t("ceilings.datasheet")], ["measured", t("ceilings.measured")]],
+    [
+      ["", t("ui.ceilings.own")],
+      ["datasheet", t("ceilings.datasheet")],
+      ["measured", t("ceilings.measured")],
+    ],
     (value) => set({ ceilings: value }, true),
   );
   const engine = choice(
     [["", t("ui.engine.none")], ...engines.map((one) => [one.id, one.title])],
     (id) => set({ engine: id }, true),
   );
-  const dots = h("input", { type: "checkbox", onchange: () => set({ operators: dots.checked }, true) });
+  const dots = h("input", {
+    type: "checkbox",
+    onchange: () => set({ operators: dots.checked }, true),
+  });
   const drafted = h("input", { type: "number", min: 1, max: MOST.drafted });
   drafted.addEventListener("change", () => {
     const value = wholeNumber(drafted.value, "drafted");
@@ -124,7 +137,12 @@ export function makeControls(data, t, set, engines = []) {
       labelled(t("ui.model"), model),
       labelled(t("ui.machine"), machine),
       labelled(t("ui.devices"), devices, { class: "field narrow" }),
-      h("div", { class: "field" }, h("span", { class: "caption", "aria-hidden": "true" }, t("ui.phase")), phases),
+      h(
+        "div",
+        { class: "field" },
+        h("span", { class: "caption", "aria-hidden": "true" }, t("ui.phase")),
+        phases,
+      ),
       draftedField,
     ),
     refused,
@@ -149,8 +167,14 @@ export function makeControls(data, t, set, engines = []) {
     const now = [data.models, data.machines, state.machines];
     if (now.every((list, i) => list === lists[i])) return;
     lists = now;
-    fill(model, data.models.map((m) => [m.id, m.name]));
-    fill(machine, data.machines.map((m) => [m.id, m.name]));
+    fill(
+      model,
+      data.models.map((m) => [m.id, m.name]),
+    );
+    fill(
+      machine,
+      data.machines.map((m) => [m.id, m.name]),
+    );
     const free = data.machines.filter((m) => !state.machines.includes(m.id));
     fill(compare, [["", t("ui.compare.none")], ...free.map((m) => [m.id, m.name])]);
   }
@@ -161,7 +185,10 @@ export function makeControls(data, t, set, engines = []) {
     const key = possible.join();
     if (devices.dataset.key !== key) {
       devices.dataset.key = key;
-      fill(devices, possible.map((n) => [n, String(n)]));
+      fill(
+        devices,
+        possible.map((n) => [n, String(n)]),
+      );
     }
     setField(devices, "value", String(state.devices));
     setAttribute(devices, "aria-invalid", String(!view.counts.includes(state.devices)));
@@ -219,7 +246,10 @@ export function makeControls(data, t, set, engines = []) {
         sliders[one].stretch(Math.min(24, powers(17, Math.max(longest, state[one]))));
       }
       const said = view.said;
-      sliders.batch.update(state.batch, t("ui.valuetext", { value: t("plot.batch", { batch: count(state.batch) }), said }));
+      sliders.batch.update(
+        state.batch,
+        t("ui.valuetext", { value: t("plot.batch", { batch: count(state.batch) }), said }),
+      );
       for (const one of ["context", "prompt"]) {
         const value = t("ui.tokens", { count: count(state[one]) });
         sliders[one].update(state[one], t("ui.valuetext", { value, said }));

@@ -44,7 +44,8 @@ export const joins = (machine) => (machine.links ?? []).some((link) => link.scop
 // What a sum or gather over `group` devices costs: {strands, levels, latency, per_byte, per_message}, or
 // null where no known link joins them. perfect: over a link that takes no time.
 export function wireOf(machine, group, perfect = false) {
-  if (perfect) return { group, strands: [], levels: [], latency: null, per_byte: 0, per_message: 0 };
+  if (perfect)
+    return { group, strands: [], levels: [], latency: null, per_byte: 0, per_message: 0 };
   const reached = reachedBy(machine, group);
   if (!reached) return null;
   let inner = 1;

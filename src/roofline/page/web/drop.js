@@ -4,7 +4,12 @@ import { MOST_POINTS, readPoints } from "./points.js";
 import { count } from "./units.js";
 
 const isObject = (v) => v !== null && typeof v === "object" && !Array.isArray(v);
-const UNITS = { bandwidth: [1e6, 1e16], compute: [1e6, 1e19], capacity: [1e6, 1e16], latency: [1e-9, 10] };
+const UNITS = {
+  bandwidth: [1e6, 1e16],
+  compute: [1e6, 1e19],
+  capacity: [1e6, 1e16],
+  latency: [1e-9, 10],
+};
 const MOST_LINKS = 20;
 const SECTIONS = ["datasheet", "measured"];
 
@@ -27,11 +32,21 @@ export function readMachine(given, data, t) {
       sources[key] = { title, url: "", date: text(source?.date) };
       found.source = key;
     }
-    for (const part of ["note", "accumulate", "date"]) if (text(f[part])) found[part] = text(f[part]);
+    for (const part of ["note", "accumulate", "date"])
+      if (text(f[part])) found[part] = text(f[part]);
     return { ...found, kind };
   };
-  const id = `file-${(text(given.id) || name).toLowerCase().replace(/[^a-z0-9]+/g, "-")}`.slice(0, 60);
-  const machine = { id, name, kind: text(given.kind), memory: { type: text(given.memory?.type) }, notes: [] };
+  const id = `file-${(text(given.id) || name).toLowerCase().replace(/[^a-z0-9]+/g, "-")}`.slice(
+    0,
+    60,
+  );
+  const machine = {
+    id,
+    name,
+    kind: text(given.kind),
+    memory: { type: text(given.memory?.type) },
+    notes: [],
+  };
   for (const part of ["capacity", "usable"]) {
     const value = given.memory?.[part];
     if (value === undefined || value === null) continue;
@@ -80,7 +95,8 @@ export async function take(text, app, data, t) {
   }
   if (isObject(value) && value.schema !== "roofline.points/1") {
     if (value.datasheet || value.measured) return takeMachine(value, app, data, t);
-    if (typeof value.model_type === "string" || value.architectures) return takeConfig(text, app, data, t);
+    if (typeof value.model_type === "string" || value.architectures)
+      return takeConfig(text, app, data, t);
     return app.say(t("drop.unknown"));
   }
   return takePoints(text, app, t);
@@ -122,6 +138,7 @@ function takePoints(text, app, t) {
   const parts = [t("drop.points", { shown: count(shown) })];
   if (hidden) parts.push(t("drop.points.hidden", { hidden: count(hidden) }));
   if (found.bad) parts.push(t("drop.points.bad", { bad: count(found.bad) }));
-  if (found.thinned) parts.push(t("drop.points.thinned", { lines: count(found.lines), most: count(MOST_POINTS) }));
+  if (found.thinned)
+    parts.push(t("drop.points.thinned", { lines: count(found.lines), most: count(MOST_POINTS) }));
   return app.say(parts.join(t.semicolon));
 }

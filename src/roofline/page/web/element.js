@@ -7,7 +7,19 @@ import { h } from "./dom.js";
 import { readHash } from "./state.js";
 import { chooseLanguage, makeWords } from "./words.js";
 
-const NAMES = { model: "m", machine: "on", devices: "tp", batch: "b", context: "c", prompt: "s", phase: "p", weights: "w", kv: "kv", compute: "x", operators: "ops" };
+const NAMES = {
+  model: "m",
+  machine: "on",
+  devices: "tp",
+  batch: "b",
+  context: "c",
+  prompt: "s",
+  phase: "p",
+  weights: "w",
+  kv: "kv",
+  compute: "x",
+  operators: "ops",
+};
 
 function define() {
   const { data, words, style } = ROOFLINE;

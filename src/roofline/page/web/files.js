@@ -4,8 +4,18 @@ import { download, h } from "./dom.js";
 import { ruler, svg } from "./svg.js";
 
 const KEPT = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap",
-  "stroke-linejoin", "stroke-opacity", "opacity", "font-family", "font-size", "font-weight",
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "stroke-opacity",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
   "paint-order",
 ];
 
@@ -50,13 +60,27 @@ export function figure(chart, { title, sub, feet }) {
   const head = 10 + lines.reduce((n, [, size]) => n + size * 1.45, 0);
   const foot = feet.flatMap((text) => wrapped(text, width - 16, small));
   const all = head + height + 12 + foot.length * 15 + 6;
-  const out = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height: all, viewBox: `0 0 ${width} ${all}` });
+  const out = svg("svg", {
+    xmlns: "http://www.w3.org/2000/svg",
+    width,
+    height: all,
+    viewBox: `0 0 ${width} ${all}`,
+  });
   out.append(svg("title", {}, title));
-  out.append(svg("rect", { width, height: all, fill: style.getPropertyValue("--paper").trim() || "#fff" }));
+  out.append(
+    svg("rect", { width, height: all, fill: style.getPropertyValue("--paper").trim() || "#fff" }),
+  );
   let y = 8;
   const write = (text, size, weight) => {
     y += size * 1.3;
-    const at = { x: 8, y, "font-family": family, "font-size": size, "font-weight": weight, fill: style.color };
+    const at = {
+      x: 8,
+      y,
+      "font-family": family,
+      "font-size": size,
+      "font-weight": weight,
+      fill: style.color,
+    };
     out.append(svg("text", at, text));
     y += size * 0.15;
   };
@@ -74,7 +98,11 @@ export function figure(chart, { title, sub, feet }) {
 const textOf = (element) => new XMLSerializer().serializeToString(element);
 
 export function saveSvg(element, name) {
-  download(`${name}.svg`, `<?xml version="1.0" encoding="UTF-8"?>\n${textOf(element)}\n`, "image/svg+xml");
+  download(
+    `${name}.svg`,
+    `<?xml version="1.0" encoding="UTF-8"?>\n${textOf(element)}\n`,
+    "image/svg+xml",
+  );
 }
 
 export async function toPng(element, scale = 2) {

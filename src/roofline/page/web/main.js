@@ -38,11 +38,16 @@ function start() {
     const t = makeWords(words[language], language);
     document.documentElement.lang = language;
     document.title = t("page.title");
-    for (const element of document.querySelectorAll("[data-t]")) setText(element, t(element.dataset.t));
+    for (const element of document.querySelectorAll("[data-t]"))
+      setText(element, t(element.dataset.t));
     for (const button of document.querySelectorAll("[data-lang]")) {
       button.setAttribute("aria-pressed", String(button.dataset.lang === language));
     }
-    app = mount(document.getElementById("app"), data, t, { state, points: app?.points ?? points, onChange });
+    app = mount(document.getElementById("app"), data, t, {
+      state,
+      points: app?.points ?? points,
+      onChange,
+    });
     document.documentElement.classList.add("ready");
     offer(t);
     live.draw(document.getElementById("live"), t);

@@ -18,7 +18,10 @@ export function sayMark(kind, s, p, state, t) {
   const machine = s.c.machine.name;
   const titled = (title, ...lines) => [`${title} · ${machine}`, ...lines];
   if (kind === "ridge") {
-    return titled(t("chart.ridge", { ridge: digits(p.x) }), t("mark.ridge", { precision: s.used.join(" + ") }));
+    return titled(
+      t("chart.ridge", { ridge: digits(p.x) }),
+      t("mark.ridge", { precision: s.used.join(" + ") }),
+    );
   }
   if (kind === "limit") {
     return titled(t("chart.limit", { limit: digits(p.x) }), place(p));
@@ -49,7 +52,10 @@ export function sayMark(kind, s, p, state, t) {
 // A prediction: of which engine, its time and its interval, beside the bound.
 export function sayPrediction(s, t) {
   const { engine } = s.predicted;
-  return [t("plot.predicted", { engine: engine.title }), ...sayPredicted(s.predicted, t).slice(0, 3)];
+  return [
+    t("plot.predicted", { engine: engine.title }),
+    ...sayPredicted(s.predicted, t).slice(0, 3),
+  ];
 }
 
 // How much of its roof a measured point reaches, short; where no roof of its machine is known, none.
@@ -59,7 +65,13 @@ export const shareOf = (p) => (p.known ? (p.exact ? "" : "≥ ") + percent(p.sha
 export function sayPoint(p, t) {
   const layers = p.layers === undefined ? "" : t("mark.layers", { layers: p.layers });
   const devices = p.devices > 1 ? `${p.devices} × ` : "";
-  const what = [p.engine, [p.model, layers].filter(Boolean).join(" "), `${devices}${p.machine ?? ""}`].filter(Boolean).join(" · ");
+  const what = [
+    p.engine,
+    [p.model, layers].filter(Boolean).join(" "),
+    `${devices}${p.machine ?? ""}`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
   const step = t("mark.step", { batch: digits(p.batch), context: digits(p.context) });
   const reached = t(p.exact ? "mark.roof" : "mark.roof.least", { share: percent(p.share) });
   const over = p.verdict === "suspect" ? ` (${gain(p.share)})` : "";

@@ -8,7 +8,11 @@ const ARITHMETIC = { nvfp4: "fp4", mxfp4: "fp4", "int4:128": "int4" };
 
 // A name as it is compared: lower case, words joined by single hyphens, + spelled out.
 const key = (name) =>
-  name.toLowerCase().replaceAll("+", " plus ").replace(/[^a-z0-9.]+/g, "-").replace(/^-+|-+$/g, "");
+  name
+    .toLowerCase()
+    .replaceAll("+", " plus ")
+    .replace(/[^a-z0-9.]+/g, "-")
+    .replace(/^-+|-+$/g, "");
 
 // The entry of a list of models or machines with that id, alias or name; or null.
 export function find(entries, name) {
@@ -39,7 +43,10 @@ export function findModel({ models, endings }, said) {
   let name = said.replaceAll("\\", "/").replace(/\/+$/, "").split("/").at(-1);
   if (name.endsWith(".gguf")) name = name.slice(0, -".gguf".length);
   name = name.replace(shard, "");
-  for (const shorter of [(text) => text.replace(file, "").replace(quantised, ""), (text) => text.replace(tuned, "")]) {
+  for (const shorter of [
+    (text) => text.replace(file, "").replace(quantised, ""),
+    (text) => text.replace(tuned, ""),
+  ]) {
     for (;;) {
       const found = find(models, name);
       if (found) return found;

@@ -4,8 +4,19 @@ import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
-  sayClimb, sayDevices, sayHeld, sayLacks, sayLever, sayPredicted, sayRoom, sayRouting, saySource,
-  saySpeed, sayTimes, sayVerdict, sayWhy,
+  sayClimb,
+  sayDevices,
+  sayHeld,
+  sayLacks,
+  sayLever,
+  sayPredicted,
+  sayRoom,
+  sayRouting,
+  saySource,
+  saySpeed,
+  sayTimes,
+  sayVerdict,
+  sayWhy,
 } from "./say.js";
 import { digits, percent } from "./units.js";
 
@@ -18,7 +29,8 @@ function setting({ code, values }, machine) {
   if (code === "kv") return { kv: values.to };
   if (code === "batch") return { batch: values.batch };
   if (code === "speculate") return { phase: "verify", drafted: values.drafted };
-  if (code === "devices" && values.devices <= MOST_DEVICES && joins(machine)) return { devices: values.devices };
+  if (code === "devices" && values.devices <= MOST_DEVICES && joins(machine))
+    return { devices: values.devices };
   return null;
 }
 
@@ -37,12 +49,19 @@ export function makePanel(data, t, set) {
     }),
   );
   const bar = h("div", { class: "shares", role: "img" });
-  const pieces = Object.fromEntries(PARTS.map((p) => [p, bar.appendChild(h("i", { class: `share ${p}` }))]));
+  const pieces = Object.fromEntries(
+    PARTS.map((p) => [p, bar.appendChild(h("i", { class: `share ${p}` }))]),
+  );
   const grown = {};
   const legend = h("p", { class: "legend" });
   const levers = h("ul", { class: "levers" });
   const notes = h("ul", { class: "notes" });
-  const notesBox = h("details", { class: "number" }, h("summary", {}, h("span", { class: "name" }, t("panel.notes"))), notes);
+  const notesBox = h(
+    "details",
+    { class: "number" },
+    h("summary", {}, h("span", { class: "name" }, t("panel.notes"))),
+    notes,
+  );
   const element = h(
     "section",
     { class: "panel", "aria-label": t("panel.title") },
@@ -77,20 +96,30 @@ export function makePanel(data, t, set) {
     return {
       ridge: [...peaks, bandwidth],
       intensity: [
-        t("why.model", { source: [c.model.source.title, c.model.source.date].filter(Boolean).join(", ") }),
+        t("why.model", {
+          source: [c.model.source.title, c.model.source.date].filter(Boolean).join(", "),
+        }),
         t("why.convention"),
       ],
       fit: memory ? [saySource(figureOf(memory), "why.memory", "B", sources, t)] : [],
     };
   }
 
-  const figureOf = (f) => ({ kind: "datasheet", ...(typeof f === "object" ? f : {}), value: valueOf(f) });
+  const figureOf = (f) => ({
+    kind: "datasheet",
+    ...(typeof f === "object" ? f : {}),
+    value: valueOf(f),
+  });
 
   function updateLevers(list, machine, full) {
     const key = JSON.stringify([list, machine.id, full]);
     if (levers.dataset.key === key) return;
     levers.dataset.key = key;
-    const said = list.map((lever) => [sayLever(lever, machine.name, t), setting(lever, machine), lever.gain]);
+    const said = list.map((lever) => [
+      sayLever(lever, machine.name, t),
+      setting(lever, machine),
+      lever.gain,
+    ]);
     while (levers.children.length > said.length) levers.lastChild.remove();
     while (levers.children.length < said.length) levers.append(h("li"));
     said.forEach(([text, patch], i) => {
@@ -136,7 +165,10 @@ export function makePanel(data, t, set) {
       setText(numbers, tied(because));
       const full = verdict.code === "capacity";
       setHidden(over, !full);
-      setText(over, full ? tied(`${t("label.capacity")}${t("ui.colon")}${sayLacks(c, groups, f, t)}`) : "");
+      setText(
+        over,
+        full ? tied(`${t("label.capacity")}${t("ui.colon")}${sayLacks(c, groups, f, t)}`) : "",
+      );
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
       const marked = (text) => (full ? t("held.if", { text }) : text);
       setText(rows.speed.value, marked(saySpeed(b, state.phase, t)));
@@ -163,11 +195,13 @@ export function makePanel(data, t, set) {
     // The formulas: only while one can be seen.
     explain(main, always = false) {
       const why = sayWhy(main, t, data.sources);
-      if (main.predicted) why.predicted = [...sayPredicted(main.predicted, t).slice(1), t("predicted.means")];
+      if (main.predicted)
+        why.predicted = [...sayPredicted(main.predicted, t).slice(1), t("predicted.means")];
       if (why.devices) why.devices.unshift(...sayDevices(main, t).slice(0, 2));
       const sources = sourcesOf(main.c);
       for (const name of NUMBERS) {
-        if (always || rows[name].element.open) sentences(rows[name].why, [...(why[name] ?? []), ...(sources[name] ?? [])]);
+        if (always || rows[name].element.open)
+          sentences(rows[name].why, [...(why[name] ?? []), ...(sources[name] ?? [])]);
       }
     },
     onOpen(listener) {

@@ -53,7 +53,15 @@ export function place(labels, area, boxes, around) {
           for (const [j, name] of dirs.entries()) {
             const cost = 40 * shorter + 10 * i + 3 * k + j;
             if (best && cost >= best.cost) continue;
-            const box = boxAt(x, y, label.height, option.width, AROUND[name], label.gap + more, area);
+            const box = boxAt(
+              x,
+              y,
+              label.height,
+              option.width,
+              AROUND[name],
+              label.gap + more,
+              area,
+            );
             const inside =
               box.x0 >= area.x0 && box.x1 <= area.x1 && box.y0 >= area.y0 && box.y1 <= area.y1;
             if (!inside || taken.some((other) => overlap(box, other))) continue;

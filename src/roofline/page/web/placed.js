@@ -35,7 +35,9 @@ const positive = (v) => Number.isFinite(v) && v > 0;
 
 // Whether anything that the case counts grows other than in proportion to the cache.
 function isBent(c) {
-  const counted = new Set(c.rows.flatMap((row) => [row.flops, ...row.parts].flat().map(([q]) => q)));
+  const counted = new Set(
+    c.rows.flatMap((row) => [row.flops, ...row.parts].flat().map(([q]) => q)),
+  );
   return c.table.quantities.some((q, i) => counted.has(i) && (q.window || (q.stride ?? 1) > 1));
 }
 
@@ -43,7 +45,16 @@ function isBent(c) {
 // its share of the case's roof; or null. The case is of as many devices as the point.
 export function putUnder(point, c) {
   const bent = isBent(c);
-  const work = { flops: 0, weights: 0, kv: 0, state: 0, compute_s: 0, memory_s: 0, communication_s: 0, overlapped_s: 0 };
+  const work = {
+    flops: 0,
+    weights: 0,
+    kv: 0,
+    state: 0,
+    compute_s: 0,
+    memory_s: 0,
+    communication_s: 0,
+    overlapped_s: 0,
+  };
   const routed = c.table.quantities.some((q) => q.q === "touched");
   let [steps, least] = [0, 0]; // least: seconds of traffic with the fewest experts there can be
   let longest = point.parts[0];
@@ -94,7 +105,11 @@ function shapeOf(part) {
 function bindingOf({ compute_s, memory_s, communication_s, weights, kv, state }) {
   if (communication_s > Math.max(memory_s, compute_s)) return "communication";
   if (memory_s < compute_s) return "compute";
-  const parts = [["memory:weights", weights], ["memory:kv", kv], ["memory:state", state]];
+  const parts = [
+    ["memory:weights", weights],
+    ["memory:kv", kv],
+    ["memory:state", state],
+  ];
   return parts.reduce((most, part) => (part[1] > most[1] ? part : most))[0];
 }
 
@@ -106,12 +121,14 @@ const beside = (p) => Math.max(0, p.seconds - p.bound_s) / (p.kernels * p.steps)
 function verdictOf(p, fixed, floor) {
   const { kind, spread } = p.c.roof.bandwidth;
   const slack = Math.max(SLACK, kind === "measured" ? 2 * (spread ?? 0) : 0);
-  if (p.share > 1 + slack) return p.routed && p.least_s / p.seconds <= 1 + slack ? "routing" : "suspect";
+  if (p.share > 1 + slack)
+    return p.routed && p.least_s / p.seconds <= 1 + slack ? "routing" : "suspect";
   if (p.share >= WALL[kind]) return p.binding;
   const { machine } = p.c;
   const measured = p.roof?.launch ?? machine.launch;
   const launch = measured ?? LAUNCH[machine.kind] ?? LAUNCH.gpu;
-  const refuted = measured === undefined && launch > REFUTED * Math.min(floor ?? Infinity, beside(p));
+  const refuted =
+    measured === undefined && launch > REFUTED * Math.min(floor ?? Infinity, beside(p));
   const lost = (p.seconds - p.bound_s) / p.steps;
   return (fixed ?? (refuted ? 0 : launch * p.kernels)) >= 0.5 * lost ? "overhead" : "kernel";
 }

@@ -118,7 +118,10 @@ function labelNodes(p) {
   if (p.leader) {
     // A label that had to go far keeps a thin line to its point.
     const [x0, y0, x1, y1] = p.leader;
-    const d = lineTo([[x0, y0], [x1, y1]]);
+    const d = lineTo([
+      [x0, y0],
+      [x1, y1],
+    ]);
     nodes.push([`${of.key}-leader`, "path", { class: `leader ${of.className}`, d }]);
   }
   return nodes;
@@ -137,13 +140,26 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
     const corner = (peak) => Math.min(Math.max(peak / bandwidth, low), high);
     if (roof.bandwidth) {
       const x = corner(highest);
-      const points = [[X(low), Y(bandwidth * low)], [X(x), Y(bandwidth * x)]];
+      const points = [
+        [X(low), Y(bandwidth * low)],
+        [X(x), Y(bandwidth * x)],
+      ];
       line(out, "roofs", `slope${i}${roof.kind}`, points, style, 25);
     }
     roof.peaks.forEach(({ precision, value: peak }, n) => {
       const x = corner(peak);
       const [from, y] = [X(x), Y(peak)];
-      line(out, "roofs", `peak${i}${roof.kind}${n}`, [[from, y], [X(high), y]], style, 25);
+      line(
+        out,
+        "roofs",
+        `peak${i}${roof.kind}${n}`,
+        [
+          [from, y],
+          [X(high), y],
+        ],
+        style,
+        25,
+      );
       if (out.several && (measured || n > 0)) return;
       const value = si(peak, "FLOP/s");
       const end = area.x1 + 3;
@@ -157,7 +173,17 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       const texts = out.several
         ? [`${name}${value}`, value]
         : [`${value} · ${precision} · ${kind}`, `${value} ${precision}`, value];
-      label(out, ruler, (measured ? 13 : 12.6) + 0.1 * (i + n), `peak${i}${roof.kind}${n}`, 4, spots, texts, `s${i}`, 2);
+      label(
+        out,
+        ruler,
+        (measured ? 13 : 12.6) + 0.1 * (i + n),
+        `peak${i}${roof.kind}${n}`,
+        4,
+        spots,
+        texts,
+        `s${i}`,
+        2,
+      );
     });
     if (roof.bandwidth && !out.several) {
       const value = si(roof.bandwidth, "B/s");
@@ -173,13 +199,23 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
   if (s.talk.length) drawTalk({ out, t, ruler, s, i });
   if (s.ridge.x < high) {
     const x = round(X(s.ridge.x));
-    const drop = [[x, Y(s.ridge.y)], [x, area.y1]];
+    const drop = [
+      [x, Y(s.ridge.y)],
+      [x, area.y1],
+    ];
     line(out, "roofs", `ridge${i}`, drop, { class: `ridge s${i}` }, 8);
     const said = t("chart.ridge", { ridge: digits(s.ridge.x) });
     const texts = out.several ? [digits(s.ridge.x)] : [said];
     const spots = [[x, area.y1 - 11 - 17 * i, ["e", "w"]]];
     label(out, ruler, i === 0 ? 11 : 25, `ridge${i}`, 5, spots, texts, `strong s${i}`);
-    mark(out, { kind: "ridge", s, i, x, y: Y(s.ridge.y), text: () => sayMark("ridge", s, s.ridge, view.state, t) });
+    mark(out, {
+      kind: "ridge",
+      s,
+      i,
+      x,
+      y: Y(s.ridge.y),
+      text: () => sayMark("ridge", s, s.ridge, view.state, t),
+    });
   }
   if (!out.several && !out.narrow) drawOthers(out, ruler, s);
 }
@@ -218,7 +254,10 @@ function cutAt(from, to, y) {
 function drawOthers(out, ruler, s) {
   const { X, Y, area } = out;
   const { low, high } = X;
-  const top = Math.max(s.ridge.y, ...s.roofs.flatMap((roof) => roof.peaks.map((peak) => peak.value)));
+  const top = Math.max(
+    s.ridge.y,
+    ...s.roofs.flatMap((roof) => roof.peaks.map((peak) => peak.value)),
+  );
   for (const { value, names } of s.others) {
     if (value > Y.high || value < Y.low) continue;
     const ridge = Math.max(low, value / s.c.bandwidth);
@@ -228,7 +267,11 @@ function drawOthers(out, ruler, s) {
       line(out, "roofs", `other${value}`, points, { class: "roof faint" }, 4);
     }
     const texts = [`${names.join(", ")} ${si(value, "FLOP/s")}`, `${names[0]} ${si(value, "")}`];
-    const spots = [1, 0.7, 0.4].map((part) => [X(ridge) + (area.x1 + 2 - X(ridge)) * part, Y(value), ["nw", "sw"]]);
+    const spots = [1, 0.7, 0.4].map((part) => [
+      X(ridge) + (area.x1 + 2 - X(ridge)) * part,
+      Y(value),
+      ["nw", "sw"],
+    ]);
     label(out, ruler, 60, `other${value}`, 3, spots, texts, "quiet", 1);
   }
 }
@@ -258,7 +301,11 @@ function drawClimb({ out, t, ruler, s, i, view }) {
   // The hollow end that no batch passes.
   if (s.limit && within(s.limit)) {
     const [x, y] = at(s.limit);
-    nodes.marks.push([`limit${i}`, "circle", { class: `hollow s${i}`, cx: round(x), cy: round(y), r: 6 }]);
+    nodes.marks.push([
+      `limit${i}`,
+      "circle",
+      { class: `hollow s${i}`, cx: round(x), cy: round(y), r: 6 },
+    ]);
     out.boxes.push({ x0: x - 6, y0: y - 6, x1: x + 6, y1: y + 6 });
     mark(out, { kind: "limit", s, i, x, y, text: () => sayMark("limit", s, s.limit, state, t) });
     const limit = digits(s.limit.x);
@@ -272,12 +319,25 @@ function drawClimb({ out, t, ruler, s, i, view }) {
   // The wall where memory is full.
   if (s.full && within(s.full) && most < 2 ** 20) {
     const [x, y] = at(s.full);
-    line(out, "paths", `wall${i}`, [[x, y - 14], [x, area.y1]], { class: `wall s${i}` }, 20);
+    line(
+      out,
+      "paths",
+      `wall${i}`,
+      [
+        [x, y - 14],
+        [x, area.y1],
+      ],
+      { class: `wall s${i}` },
+      20,
+    );
     if (one) {
       const box = { x: round(x), y: round(y), width: 9, height: round(area.y1 - y) };
       nodes.paths.push(["hatch", "rect", { class: "hatch", ...box }]);
       out.lines.push([x + 6, y, x + 6, area.y1, 12]);
-      const texts = [t("chart.full", { batch: count(most) }), t("plot.full", { batch: count(most) })];
+      const texts = [
+        t("chart.full", { batch: count(most) }),
+        t("plot.full", { batch: count(most) }),
+      ];
       const spots = [0.42, 0.6, 0.25, 0.8].map((part) => [x, y + (area.y1 - y) * part, ["e", "w"]]);
       label(out, ruler, 13, "full", 12, spots, texts);
     }
@@ -316,7 +376,14 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
     const d = `M${round(x)} ${round(y - 7)}l7 7l-7 7l-7 -7z`;
     nodes.marks.push([`prefill${i}`, "path", { class: `prefill s${i}`, d }]);
     out.boxes.push({ x0: x - 7, y0: y - 7, x1: x + 7, y1: y + 7 });
-    mark(out, { kind: "prefill", s, i, x, y, text: () => sayMark("prefill", s, s.prefill, state, t) });
+    mark(out, {
+      kind: "prefill",
+      s,
+      i,
+      x,
+      y,
+      text: () => sayMark("prefill", s, s.prefill, state, t),
+    });
     if (i === 0) {
       const prompt = count(state.prompt);
       const texts = [t("chart.prefill", { prompt }), t("plot.prefill")];
@@ -326,15 +393,24 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
   }
   const [x, y] = [X(s.here.x), Y(s.here.y)];
   const fits = s.room.most === null || state.batch <= s.room.most ? "" : " over";
-  nodes.marks.push([`halo${i}`, "circle", { class: `halo s${i}`, cx: round(x), cy: round(y), r: 11 }]);
-  nodes.marks.push([`here${i}`, "circle", { class: `here s${i}${fits}`, cx: round(x), cy: round(y), r: 5.5 }]);
+  nodes.marks.push([
+    `halo${i}`,
+    "circle",
+    { class: `halo s${i}`, cx: round(x), cy: round(y), r: 11 },
+  ]);
+  nodes.marks.push([
+    `here${i}`,
+    "circle",
+    { class: `here s${i}${fits}`, cx: round(x), cy: round(y), r: 5.5 },
+  ]);
   out.boxes.push({ x0: x - 11, y0: y - 11, x1: x + 11, y1: y + 11 });
   mark(out, { kind: "here", s, i, x, y, text: () => sayMark("here", s, s.here, state, t) });
   if (s.predicted?.value) drawPrediction({ out, t, ruler, s, i });
   const values = { batch: count(state.batch), name: machineName(s.c) };
-  const texts = i === 0 && !out.several
-    ? [t(fits ? "plot.here.over" : "chart.you", values), t("plot.batch", values)]
-    : [name.trim()];
+  const texts =
+    i === 0 && !out.several
+      ? [t(fits ? "plot.here.over" : "chart.you", values), t("plot.batch", values)]
+      : [name.trim()];
   const spots = [[x, y, ["se", "e", "s", "ne", "n", "sw", "nw", "w"]]];
   label(out, ruler, i, `here${i}`, 13, spots, texts, `strong s${i}`);
 }
@@ -343,7 +419,9 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
 function drawPrediction({ out, t, ruler, s, i }) {
   const { X, Y, nodes, area } = out;
   const p = s.predicted;
-  const [x, y, top, low] = [X(p.x), Y(p.y), Y(p.highest), Math.min(Y(p.lowest), area.y1)].map(round);
+  const [x, y, top, low] = [X(p.x), Y(p.y), Y(p.highest), Math.min(Y(p.lowest), area.y1)].map(
+    round,
+  );
   const bar = `M${x} ${top}V${low}M${x - 5} ${top}h10M${x - 5} ${low}h10`;
   nodes.marks.push([`interval${i}`, "path", { class: `interval s${i}`, d: bar }]);
   const box = { x: x - 4.5, y: y - 4.5, width: 9, height: 9 };
@@ -352,7 +430,19 @@ function drawPrediction({ out, t, ruler, s, i }) {
   mark(out, { kind: "predicted", s, i, x, y, text: () => sayPrediction(s, t) });
   if (out.several) return;
   const texts = [t("plot.predicted", { engine: p.engine.title }), t("plot.predicted.short")];
-  label(out, ruler, 10, `predicted${i}`, 9, [[x, y, ["e", "se", "w", "sw"]], [x, low, ["se", "s", "sw"]]], texts, `s${i}`);
+  label(
+    out,
+    ruler,
+    10,
+    `predicted${i}`,
+    9,
+    [
+      [x, y, ["e", "se", "w", "sw"]],
+      [x, low, ["se", "s", "sw"]],
+    ],
+    texts,
+    `s${i}`,
+  );
 }
 
 // What ×N would promise, if a batch read nothing but the weights: beside the roof, as a ghost.
@@ -372,7 +462,16 @@ function drawGhost({ out, t, ruler, s }) {
   }
   const text = t("chart.ghost", { n: last.batch });
   const [x, y] = [X(last.x), Y(last.y) - lift];
-  label(out, ruler, 22, "ghost", 5, [[x, y, ["nw", "n", "w", "ne"]]], [text, t("plot.ghost.short")], "quiet");
+  label(
+    out,
+    ruler,
+    22,
+    "ghost",
+    5,
+    [[x, y, ["nw", "n", "w", "ne"]]],
+    [text, t("plot.ghost.short")],
+    "quiet",
+  );
   mark(out, { kind: "ghost", s, i: 0, x, y, text: () => sayMark("ghost", s, last, null, t) });
 }
 

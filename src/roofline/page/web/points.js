@@ -23,7 +23,8 @@ export function readPoint(value) {
   }
   if (!BASES.includes(point.basis) || !positive(value.seconds?.median)) return null;
   point.seconds = value.seconds.median;
-  if (!Array.isArray(value.parts) || value.parts.length === 0 || value.parts.length > 64) return null;
+  if (!Array.isArray(value.parts) || value.parts.length === 0 || value.parts.length > 64)
+    return null;
   point.parts = [];
   for (const part of value.parts) {
     const count = part?.count ?? 1;
@@ -36,7 +37,11 @@ export function readPoint(value) {
     }
     point.parts.push({ count, grows: part.grows === true, groups });
   }
-  for (const [name, check] of [["layers", whole], ["devices", whole], ["weight_bytes", positive]]) {
+  for (const [name, check] of [
+    ["layers", whole],
+    ["devices", whole],
+    ["weight_bytes", positive],
+  ]) {
     const number = value[name];
     if (number === undefined || number === null) continue;
     if (!check(number, 1)) return null;
@@ -66,7 +71,13 @@ function readRoof(roof) {
 
 // The points of a text. Of very many, evenly chosen ones; `lines` and `bad` count what was read.
 export function readPoints(text) {
-  const found = { points: [], lines: 0, bad: 0, thinned: false, tooLarge: text.length > LARGEST_FILE };
+  const found = {
+    points: [],
+    lines: 0,
+    bad: 0,
+    thinned: false,
+    tooLarge: text.length > LARGEST_FILE,
+  };
   if (found.tooLarge) return found;
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   found.lines = lines.length;

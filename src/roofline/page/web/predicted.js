@@ -23,8 +23,10 @@ export function makePredictions(data, refresh) {
 
   function inFile(c, state, least) {
     const { weights, kv, compute } = state;
-    const fits = (p) => p.model === c.model.id && p.machine === c.machine.id && p.engine.id === state.engine;
-    const same = (p) => p.devices === c.devices && p.weights === weights && p.kv === kv && p.compute === compute;
+    const fits = (p) =>
+      p.model === c.model.id && p.machine === c.machine.id && p.engine.id === state.engine;
+    const same = (p) =>
+      p.devices === c.devices && p.weights === weights && p.kv === kv && p.compute === compute;
     const p = data.predicted.find((one) => fits(one) && same(one));
     if (!p) return { none: "view" };
     const table = p[state.phase];
@@ -42,7 +44,16 @@ export function makePredictions(data, refresh) {
     if (!data.known.includes(c.machine.id)) return { none: "machine" };
     const { engine, phase, batch, context, prompt, drafted, weights, kv, compute } = state;
     const numbers = { batch, context, prompt, drafted, devices: c.devices };
-    const question = { model: c.model.id, machine: c.machine.id, engine, phase, weights, kv, compute, ...numbers };
+    const question = {
+      model: c.model.id,
+      machine: c.machine.id,
+      engine,
+      phase,
+      weights,
+      kv,
+      compute,
+      ...numbers,
+    };
     const key = JSON.stringify(question);
     const answer = answers.get(key);
     if (answer) return answer.error ? { error: answer.error } : made(answer.seconds, least, answer);
@@ -58,7 +69,11 @@ export function makePredictions(data, refresh) {
     if (answers.size > MOST_KEPT) answers.clear();
     for (const key of questions.keys()) {
       try {
-        const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: key };
+        const request = {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: key,
+        };
         answers.set(key, await (await fetch("api/predict", request)).json());
       } catch {
         return; // the server is gone; the next move asks again

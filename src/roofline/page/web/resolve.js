@@ -20,7 +20,10 @@ export function firstLayers(model, layers) {
       .map((op) => ({ ...op, count: op.count - less(op.in ?? {}) }))
       .filter((op) => op.count > 0),
   });
-  const tables = Object.entries(model.tables).map(([name, table]) => [name, table.operators ? cut(table) : table]);
+  const tables = Object.entries(model.tables).map(([name, table]) => [
+    name,
+    table.operators ? cut(table) : table,
+  ]);
   return {
     ...model,
     id: `${model.id}/${layers}`,
@@ -84,16 +87,20 @@ export function makeResolver(data) {
 
   return function resolve(point, { model: shown, machine: on, state }) {
     const called = point.model;
-    const whole = called === undefined ? shown : once("model", called, () => findModel(data, called));
+    const whole =
+      called === undefined ? shown : once("model", called, () => findModel(data, called));
     if (whole?.id !== shown.id) return null;
-    const model = once("layers", `${shown.id} ${point.layers}`, () => firstLayers(shown, point.layers));
+    const model = once("layers", `${shown.id} ${point.layers}`, () =>
+      firstLayers(shown, point.layers),
+    );
     if (!model) return null;
     const { devices } = point;
     // Which exchanges the layers left out would have made is not in the tables.
     if (devices > 1 && (model !== shown || !point.tensor)) return null;
     const own = point.roof && state.ceilings !== "datasheet";
     const named = point.machine;
-    const found = named === undefined ? on : once("machine", named, () => find(data.machines, named));
+    const found =
+      named === undefined ? on : once("machine", named, () => find(data.machines, named));
     const machine = own ? ownMachine(point) : (found ?? on);
     const weights = weightsOf(point, model, state);
     const options = {

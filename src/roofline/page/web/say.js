@@ -48,16 +48,19 @@ export function sayLacks(c, groups, f, t) {
   const one = groups.length === 1 ? "sequence" : "others";
   const key = f.most ? "batch" : f.weights >= room ? "weights" : one;
   const where = c.wire ? t("say.capacity.on", { devices: c.devices }) : "";
-  return where + t(`say.capacity.${key}`, {
-    weights: si(f.weights, "B"),
-    sequence: si(f.kv + f.workspace, "B"),
-    left: si(Math.max(0, room - f.weights), "B"),
-    room: si(room, "B"),
-    usable: percent(f.usable),
-    memory: si(f.memory, "B"),
-    batch: groups[0].batch,
-    max: f.most,
-  });
+  return (
+    where +
+    t(`say.capacity.${key}`, {
+      weights: si(f.weights, "B"),
+      sequence: si(f.kv + f.workspace, "B"),
+      left: si(Math.max(0, room - f.weights), "B"),
+      room: si(room, "B"),
+      usable: percent(f.usable),
+      memory: si(f.memory, "B"),
+      batch: groups[0].batch,
+      max: f.most,
+    })
+  );
 }
 
 // How many devices would hold it by tensor parallelism, which is what the page shows.
@@ -66,11 +69,22 @@ export function sayHeld(c, groups, t) {
   const found = heldBy(c, groups);
   if (!found) return t("held.none", { most: MOST_DEVICES, machine });
   const { devices, batch, speed, joined } = found;
-  const values = { devices, machine, options: `--tp ${devices}`, batch: digits10k(batch), speed: digits(speed) };
+  const values = {
+    devices,
+    machine,
+    options: `--tp ${devices}`,
+    batch: digits10k(batch),
+    speed: digits(speed),
+  };
   const said = t(devices === 1 ? "say.held.one" : "say.held", values);
   if (joined) return said;
-  const joins = Math.max(1, ...(c.machine.links ?? []).filter((x) => x.scope !== "host").map((x) => x.devices));
-  return [said, t(joins > 1 ? "say.held.unjoined" : "say.held.unlinked", { machine, joins })].join(t.semicolon);
+  const joins = Math.max(
+    1,
+    ...(c.machine.links ?? []).filter((x) => x.scope !== "host").map((x) => x.devices),
+  );
+  return [said, t(joins > 1 ? "say.held.unjoined" : "say.held.unlinked", { machine, joins })].join(
+    t.semicolon,
+  );
 }
 
 const digits10k = (n) => (n >= 10_000 ? digits(n) : n);
@@ -91,7 +105,11 @@ export function sayPredicted(p, t) {
   if (p.error) return [p.error];
   if (p.none) return [t(`predicted.none.${p.none}`)];
   const { tokens, overlapped_s: least } = p.of;
-  const speeds = { speed: digits(tokens / p.value), low: digits(tokens / p.high), high: digits(tokens / p.low) };
+  const speeds = {
+    speed: digits(tokens / p.value),
+    low: digits(tokens / p.high),
+    high: digits(tokens / p.low),
+  };
   const strange = p.strangers.map((name) => t(`predict.strange.${name}`)).join(t.list);
   const like = !p.rows
     ? t("predict.like.none", { profile: p.engine.id })
@@ -102,7 +120,10 @@ export function sayPredicted(p, t) {
     t("predict.speed", speeds),
     t("predict.time", { time: seconds(p.value), low: seconds(p.low), high: seconds(p.high) }),
     t("predict.roof", { time: seconds(least), share: percent(least / p.value) }),
-    t("predicted.by", { engine: p.engine.title, versions: p.engine.versions ? ` ${p.engine.versions}` : "" }),
+    t("predicted.by", {
+      engine: p.engine.title,
+      versions: p.engine.versions ? ` ${p.engine.versions}` : "",
+    }),
     like,
   ];
 }
@@ -120,7 +141,11 @@ export function sayTimes(b, t) {
   const shares = sayShares(b, t);
   if (b.serial_s <= 1.02 * b.overlapped_s) return t("say.shares", { shares });
   const [speed, time] = [digits(b.tokens / b.serial_s), seconds(b.serial_s)];
-  return t(`say.shares.serial${b.shares.communication === undefined ? "" : ".parallel"}`, { speed, time, shares });
+  return t(`say.shares.serial${b.shares.communication === undefined ? "" : ".parallel"}`, {
+    speed,
+    time,
+    shares,
+  });
 }
 
 // What a growing batch does.
@@ -164,7 +189,8 @@ export function sayRoom(phase, climbed, f, machine, t) {
 export function sayLever(lever, machine, t) {
   const values = { ...lever.values, machine, gain: gain(lever.gain) };
   if (values.to) values.to = String(values.to).split(":")[0];
-  if (values.tokens_per_s) return t(`lever.${lever.code}.fits`, { ...values, speed: digits(values.tokens_per_s) });
+  if (values.tokens_per_s)
+    return t(`lever.${lever.code}.fits`, { ...values, speed: digits(values.tokens_per_s) });
   const said = t(`lever.${lever.code}${values.devices > 2 ? ".more" : ""}`, values);
   const waited = values.serial_gain < lever.gain / 1.05;
   return waited ? said + t("lever.waited", { gain: gain(values.serial_gain) }) : said;
@@ -189,7 +215,8 @@ export function sayDevices({ c, groups, b }, t) {
   const one = [{ ...groups[0], batch: 1 }];
   const alone = total(using(c, { devices: 1 }).table, "held", one);
   const copies = alone ? (c.devices * total(c.table, "held", one)) / alone : 1;
-  if (copies > 1.001) found.push(t("say.parallel.copies", { tp: c.devices, copies: digits(copies) }));
+  if (copies > 1.001)
+    found.push(t("say.parallel.copies", { tp: c.devices, copies: digits(copies) }));
   return found;
 }
 
@@ -260,7 +287,10 @@ function whyDevices({ c, b, operators }, sources, t) {
   }
   const { latency } = c.wire;
   if (!latency) return [...found, t("why.latency.unknown")];
-  return [...found, saySource(latency, "why.latency", "s", sources, t, { value: seconds(valueOf(latency)) })];
+  return [
+    ...found,
+    saySource(latency, "why.latency", "s", sources, t, { value: seconds(valueOf(latency)) }),
+  ];
 }
 
 // The formula behind each number with this model's numbers in it, under the number's name.

@@ -53,7 +53,12 @@ const kept = new WeakMap();
 // or that of decode where the step has a prefill in it. All but the step itself is the same for
 // every batch, and kept with the case while the batch is dragged.
 export function seriesOf(c, state) {
-  const key = [state.phase, state.phase === "verify" ? state.drafted : "", state.context, state.prompt].join();
+  const key = [
+    state.phase,
+    state.phase === "verify" ? state.drafted : "",
+    state.context,
+    state.prompt,
+  ].join();
   if (kept.get(c)?.key !== key) kept.set(c, { key, scene: climbOf(c, state) });
   const { scene } = kept.get(c);
   const here = pointOf(c, groupsOf(state), { batch: state.batch });
@@ -82,7 +87,9 @@ function climbOf(c, state) {
       if (!path.length || batch > path.at(-1).batch) path.push(at(batch));
     }
   }
-  const talk = c.wire?.per_byte ? path.map(({ x, bound: b }) => ({ x, y: b.flops / b.communication_s })) : [];
+  const talk = c.wire?.per_byte
+    ? path.map(({ x, bound: b }) => ({ x, y: b.flops / b.communication_s }))
+    : [];
   const { limit } = climbed;
   return {
     used,

@@ -6,7 +6,13 @@ import { step } from "./work.js";
 
 export const PHASES = ["decode", "prefill", "verify", "mixed"];
 export const MOST_MACHINES = 4;
-export const MOST = { batch: 2 ** 20, context: 2 ** 24, prompt: 2 ** 24, drafted: 64, devices: MOST_DEVICES };
+export const MOST = {
+  batch: 2 ** 20,
+  context: 2 ** 24,
+  prompt: 2 ** 24,
+  drafted: 64,
+  devices: MOST_DEVICES,
+};
 
 const NUMBERS = { tp: "devices", b: "batch", c: "context", s: "prompt", k: "drafted" };
 const FORMATS = { w: "weights", kv: "kv", x: "compute" };
@@ -68,7 +74,9 @@ export function readHash(hash, data) {
     if (value === "" || data.choices[name].includes(value)) state[name] = value;
   }
   if (["", "datasheet", "measured"].includes(given.get("at"))) state.ceilings = given.get("at");
-  const engines = (data.engines ?? (data.predicted ?? []).map((p) => p.engine)).map((one) => one.id);
+  const engines = (data.engines ?? (data.predicted ?? []).map((p) => p.engine)).map(
+    (one) => one.id,
+  );
   if (["", ...engines].includes(given.get("e"))) state.engine = given.get("e");
   if (given.has("ops")) state.operators = given.get("ops") === "1";
   if (/^[a-z]{2}$/.test(given.get("lang") ?? "")) state.lang = given.get("lang");

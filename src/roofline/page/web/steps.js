@@ -1,6 +1,17 @@
 // The steps of the guided walk: what each sets the controls to, and what it lets one try.
 
-const LLAMA = { model: "llama-3.1-8b", machines: ["h100-sxm"], weights: "", kv: "", compute: "", ceilings: "", operators: false, devices: 1, prompt: 2048, drafted: 4 };
+const LLAMA = {
+  model: "llama-3.1-8b",
+  machines: ["h100-sxm"],
+  weights: "",
+  kv: "",
+  compute: "",
+  ceilings: "",
+  operators: false,
+  devices: 1,
+  prompt: 2048,
+  drafted: 4,
+};
 
 export const STEPS = [
   { key: "ceilings", set: { ...LLAMA, phase: "decode", batch: 1, context: 2048 } },
@@ -15,7 +26,11 @@ export const STEPS = [
   {
     key: "cache",
     set: { ...LLAMA, phase: "decode", batch: 256, context: 2048 },
-    tries: [1, 2048, 8192, 32768].map((context) => ({ key: "context", values: { context }, set: { context } })),
+    tries: [1, 2048, 8192, 32768].map((context) => ({
+      key: "context",
+      values: { context },
+      set: { context },
+    })),
   },
   {
     key: "heads",
@@ -29,7 +44,14 @@ export const STEPS = [
   },
   {
     key: "experts",
-    set: { ...LLAMA, model: "qwen3-30b-a3b", phase: "decode", batch: 16, context: 2048, operators: true },
+    set: {
+      ...LLAMA,
+      model: "qwen3-30b-a3b",
+      phase: "decode",
+      batch: 16,
+      context: 2048,
+      operators: true,
+    },
     tries: [1, 16, 256].map((batch) => ({ key: "batch", values: { batch }, set: { batch } })),
   },
   {

@@ -12,8 +12,16 @@ export function makeStory(data, t, set) {
   const text = h("div", { class: "telling" });
   const tries = h("p", { class: "tries" });
   const back = h("button", { type: "button", onclick: () => turn(-1) }, t("story.back"));
-  const next = h("button", { type: "button", class: "primary", onclick: () => turn(1) }, t("story.next"));
-  const leave = h("button", { type: "button", class: "leave", onclick: () => set({ story: 0 }, true) }, t("story.leave"));
+  const next = h(
+    "button",
+    { type: "button", class: "primary", onclick: () => turn(1) },
+    t("story.next"),
+  );
+  const leave = h(
+    "button",
+    { type: "button", class: "leave", onclick: () => set({ story: 0 }, true) },
+    t("story.leave"),
+  );
   const dots = h("ol", { class: "dots", "aria-hidden": "true" }, ...steps.map(() => h("li")));
   const element = h(
     "section",
@@ -38,7 +46,11 @@ export function makeStory(data, t, set) {
     text.replaceChildren(...paragraphs.map((p) => h("p", { "data-text": p })));
     tries.replaceChildren(
       ...step.tries.map((one) =>
-        h("button", { type: "button", onclick: () => set(one.set, true) }, t(`try.${one.key}`, one.values)),
+        h(
+          "button",
+          { type: "button", onclick: () => set(one.set, true) },
+          t(`try.${one.key}`, one.values),
+        ),
       ),
     );
     tries.hidden = step.tries.length === 0;

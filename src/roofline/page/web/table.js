@@ -56,13 +56,26 @@ export function rowsOf(view, t) {
       }
     }
     add(t("table.ridge"), null, s.ridge);
-    for (const p of s.ticks) add(t(state.phase === "prefill" ? "phase.decode.name" : `phase.${state.phase}.name`), p.batch, p);
+    for (const p of s.ticks)
+      add(
+        t(state.phase === "prefill" ? "phase.decode.name" : `phase.${state.phase}.name`),
+        p.batch,
+        p,
+      );
     if (s.full) add(t("plot.full.short"), s.full.batch, s.full);
     if (s.limit) add(t("plot.limit.short"), null, s.limit);
     add(t("chart.prefill", { prompt: count(state.prompt) }), 1, s.prefill);
   }
   return {
-    head: ["table.what", "ui.batch", "table.intensity", "chart.y", "table.seconds", "table.speed", "table.bound"].map((k) => t(k)),
+    head: [
+      "table.what",
+      "ui.batch",
+      "table.intensity",
+      "chart.y",
+      "table.seconds",
+      "table.speed",
+      "table.bound",
+    ].map((k) => t(k)),
     rows,
   };
 }
@@ -73,12 +86,17 @@ export function operatorRows(view, t) {
     [op.name, op.name],
     [String(op.count), op.count],
     op.collective ? ["-", ""] : [si(op.flops, ""), op.flops],
-    op.collective ? [t("table.sent", { bytes: si(op.sent, "B") }), op.sent] : [si(op.bytes, "B"), op.bytes],
+    op.collective
+      ? [t("table.sent", { bytes: si(op.sent, "B") }), op.sent]
+      : [si(op.bytes, "B"), op.bytes],
     op.intensity === null ? ["-", ""] : [digits(op.intensity), op.intensity],
     [seconds(op.seconds), op.seconds],
     [percent(op.seconds / time), op.seconds / time],
     op.flops || op.collective
-      ? [`${t(`bound.${op.bound}`)} (${op.collective ? slowest(view.main.c.wire).link.name : op.compute})`, op.bound]
+      ? [
+          `${t(`bound.${op.bound}`)} (${op.collective ? slowest(view.main.c.wire).link.name : op.compute})`,
+          op.bound,
+        ]
       : ["-", ""],
   ]);
   const names = ["operator", "count", "flops", "bytes", "intensity", "seconds", "share", "bound"];
@@ -97,7 +115,17 @@ export function pointRows(view, t) {
     [shareOf(p), p.known ? p.share : ""],
     [p.known ? t(`place.verdict.${p.verdict}`) : "", p.known ? p.verdict : ""],
   ]);
-  const head = ["table.engine", "ui.phase", "ui.batch", "ui.context", "table.intensity", "chart.y", "table.seconds", "table.roof", "table.verdict"];
+  const head = [
+    "table.engine",
+    "ui.phase",
+    "ui.batch",
+    "ui.context",
+    "table.intensity",
+    "chart.y",
+    "table.seconds",
+    "table.roof",
+    "table.verdict",
+  ];
   return { head: head.map((k) => t(k)), rows };
 }
 
@@ -118,17 +146,37 @@ export function toCsv(tables) {
 
 export function makeTable(t) {
   const bodies = ["all", "operators", "points"].map((name) => {
-    const table = h("table", {}, h("caption", {}, t(`table.caption.${name}`)), h("thead"), h("tbody"));
-    return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t(`table.caption.${name}`) }, table);
+    const table = h(
+      "table",
+      {},
+      h("caption", {}, t(`table.caption.${name}`)),
+      h("thead"),
+      h("tbody"),
+    );
+    return h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "group", "aria-label": t(`table.caption.${name}`) },
+      table,
+    );
   });
   const buttons = h("p", { class: "buttons" });
-  const element = h("details", { class: "twin" }, h("summary", {}, t("table.title")), buttons, ...bodies);
+  const element = h(
+    "details",
+    { class: "twin" },
+    h("summary", {}, t("table.title")),
+    buttons,
+    ...bodies,
+  );
 
   function fill(box, { head, rows }) {
     const [, thead, tbody] = box.firstChild.children;
     box.hidden = rows.length === 0;
     sync(thead, [head], "th");
-    sync(tbody, rows.slice(0, SHOWN_POINTS).map((row) => row.map((c) => c[0])), "td");
+    sync(
+      tbody,
+      rows.slice(0, SHOWN_POINTS).map((row) => row.map((c) => c[0])),
+      "td",
+    );
   }
 
   function sync(part, lines, tag) {
@@ -136,7 +184,13 @@ export function makeTable(t) {
     lines.forEach((line, i) => {
       const row = part.rows[i] ?? part.insertRow();
       line.forEach((text, j) => {
-        const inner = row.children[j] ?? row.appendChild(h(j === 0 || tag === "th" ? "th" : "td", { scope: tag === "th" ? "col" : j === 0 ? "row" : null }));
+        const inner =
+          row.children[j] ??
+          row.appendChild(
+            h(j === 0 || tag === "th" ? "th" : "td", {
+              scope: tag === "th" ? "col" : j === 0 ? "row" : null,
+            }),
+          );
         setText(inner, text);
       });
       while (row.children.length > line.length) row.lastChild.remove();

@@ -1,7 +1,19 @@
 // Numbers with units, for people: the same rules as roofline/units.py.
 
-const PREFIXES = [[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
-const SMALL = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
+const PREFIXES = [
+  [1e18, "E"],
+  [1e15, "P"],
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+const SMALL = [
+  [1, ""],
+  [1e-3, "m"],
+  [1e-6, "µ"],
+  [1e-9, "n"],
+];
 
 // Significant figures, exact halves to even as Python rounds them.
 function figuresOf(value, figures) {
@@ -9,7 +21,12 @@ function figuresOf(value, figures) {
   const places = figures - 1 - Math.floor(Math.log10(Math.abs(value)));
   const over = (Math.abs(value) * 10 ** places) % 1;
   if (over < 0.499999 || over > 0.500001) return text; // far from a half
-  if (String(value).replace(/e.*|[^\d]/g, "").replace(/^0+/, "").length <= figures) return text;
+  if (
+    String(value)
+      .replace(/e.*|[^\d]/g, "")
+      .replace(/^0+/, "").length <= figures
+  )
+    return text;
   const exact = value.toPrecision(100).replace(/e.*/, "").replace(/[^\d]/g, "").replace(/^0+/, "");
   if (!/^50*$/.test(exact.slice(figures)) || Number(exact[figures - 1]) % 2 === 1) return text;
   const scale = 10 ** (figures - 1 - Math.floor(Math.log10(Math.abs(value))));

@@ -29,7 +29,9 @@ export function judge(b, f, batch) {
 // Like with like: where only one of two cases has to borrow a ceiling of the other kind, both are
 // held against that kind throughout; null where that cannot be.
 function gainOf(before, after, groups, b) {
-  const same = before.borrowed.length === after.borrowed.length && before.borrowed.every((x) => after.borrowed.includes(x));
+  const same =
+    before.borrowed.length === after.borrowed.length &&
+    before.borrowed.every((x) => after.borrowed.includes(x));
   if (same) return b.overlapped_s / bound(after, groups).overlapped_s;
   const ceilings = before.roof.kind === "datasheet" ? "measured" : "datasheet";
   const [x, y] = [before, after].map((one) => using(one, { ceilings }));
@@ -70,7 +72,8 @@ export function levers(c, phase, groups, b, f) {
   const kept = options.kv || c.cache.name;
   const matrix = c.chosen?.size ?? model.matrix;
   for (const to of ["fp8", "int4:128"]) {
-    if ((b.memory_bound || lacking) && formats[to].size < matrix - 0.05) ask("weights", { to }, { weights: to, kv: kept });
+    if ((b.memory_bound || lacking) && formats[to].size < matrix - 0.05)
+      ask("weights", { to }, { weights: to, kv: kept });
   }
   for (const to of ["fp8", "int4:64"]) {
     if (formats[to].size < c.cache.size - 0.05) ask("kv", { to }, { kv: to });
@@ -90,12 +93,18 @@ export function levers(c, phase, groups, b, f) {
     const drafted = 4; // all accepted, the draft itself free: the most it can give
     const verify = [{ ...first, new: drafted + 1, all: true }];
     const gain = ((drafted + 1) * b.overlapped_s) / bound(c, verify).overlapped_s;
-    if (holds(fit(c, verify), first.batch)) found.push({ code: "speculate", gain, values: { drafted } });
+    if (holds(fit(c, verify), first.batch))
+      found.push({ code: "speculate", gain, values: { drafted } });
   }
   // Twice as many, over their link; where none is known, at most what a perfect one gives.
   const devices = 2 * c.devices;
   const more = joins(c.machine) ? { devices } : { devices, perfect: true };
   const serial = using(c, more);
-  if (serial) ask("devices", { devices, tp: devices, serial_gain: b.serial_s / bound(serial, groups).serial_s }, more);
+  if (serial)
+    ask(
+      "devices",
+      { devices, tp: devices, serial_gain: b.serial_s / bound(serial, groups).serial_s },
+      more,
+    );
   return found.filter((x) => x.gain >= 1.01).sort((x, y) => y.gain - x.gain);
 }

@@ -13,7 +13,14 @@ import { judge, levers } from "./verdict.js";
 function predictedAt({ here }, found) {
   if (!found?.value) return found ?? null;
   const at = (seconds) => here.bound.flops / seconds;
-  return { ...found, x: here.x, y: at(found.value), lowest: at(found.high), highest: at(found.low), of: here.bound };
+  return {
+    ...found,
+    x: here.x,
+    y: at(found.value),
+    lowest: at(found.high),
+    highest: at(found.low),
+    of: here.bound,
+  };
 }
 
 // A part of a view that is made when it is first asked for.
@@ -73,7 +80,10 @@ export function makeViews(data, predictions = null) {
     const shown = { model, machine: list[0].c.machine, state };
     for (const point of points) {
       const of = resolve(point, shown);
-      const c = of && (caseOf(of.model, of.machine, of.options) ?? caseOf(of.model, of.machine, { ...of.options, ceilings: "" }));
+      const c =
+        of &&
+        (caseOf(of.model, of.machine, of.options) ??
+          caseOf(of.model, of.machine, { ...of.options, ceilings: "" }));
       const found = c && putUnder(point, c);
       const { weights, kv } = { ...options, ...point };
       if (found) placed.points.push({ ...found, weights, kv, known: of.known });
@@ -98,7 +108,8 @@ export function makeViews(data, predictions = null) {
         notes.push(t(`note.no-${refused}`, { machine: machine.name, wanted: state[refused] }));
       }
       const { devices } = found.c;
-      if (devices !== state.devices) refusals.push(sayRefused(model, machine, state.devices, devices, t));
+      if (devices !== state.devices)
+        refusals.push(sayRefused(model, machine, state.devices, devices, t));
       list.push(seriesOf(found.c, state));
     }
     if (!list.length) return null;

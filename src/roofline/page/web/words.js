@@ -27,7 +27,9 @@ export function makeWords(texts, language) {
 // The language asked for, else the first of the browser's that there are words for.
 export function chooseLanguage(all, wanted, browser) {
   for (const name of [wanted, ...browser]) {
-    const short = String(name ?? "").toLowerCase().split("-")[0];
+    const short = String(name ?? "")
+      .toLowerCase()
+      .split("-")[0];
     if (Object.hasOwn(all, short)) return short;
   }
   return Object.hasOwn(all, "en") ? "en" : Object.keys(all)[0];

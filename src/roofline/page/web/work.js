@@ -12,9 +12,7 @@ export const TRAFFIC = ["weights", "kv_read", "kv_write", "state"];
 export const step = {
   decode: (batch, context) => [{ batch, new: 1, past: context - 1, all: false }],
   prefill: (batch, prompt, past = 0) => [{ batch, new: prompt, past, all: false }],
-  verify: (batch, drafted, context) => [
-    { batch, new: drafted + 1, past: context - 1, all: true },
-  ],
+  verify: (batch, drafted, context) => [{ batch, new: drafted + 1, past: context - 1, all: true }],
   mixed: (...steps) => steps.flat(),
 };
 
@@ -47,8 +45,10 @@ function blockPairs(past, count, most, size) {
   const rising = Math.min(Math.max(most - past, 0), count);
   const flat = count - rising;
   return (
-    rising * past + (rising * (rising + 1)) / 2 +
-    flat * (most - size) + chunkPairs(past + rising, flat, size)
+    rising * past +
+    (rising * (rising + 1)) / 2 +
+    flat * (most - size) +
+    chunkPairs(past + rising, flat, size)
   );
 }
 
@@ -83,8 +83,7 @@ const PER_SEQUENCE = {
 // Sequences of a group that the busiest of `over` replicas or microbatches has.
 const share = (q, g) => Math.ceil(g.batch / (q.over ?? 1));
 const tokens = (q, groups) => groups.reduce((n, g) => n + share(q, g) * g.new, 0);
-const passes = (q, groups) =>
-  Math.min(q.most ?? 1, Math.max(...groups.map((g) => share(q, g))));
+const passes = (q, groups) => Math.min(q.most ?? 1, Math.max(...groups.map((g) => share(q, g))));
 
 // The value of a quantity on a step. An unknown one is an error, never zero.
 export function quantity(q, groups) {
@@ -131,11 +130,17 @@ export function bind(model, choice, formats) {
   const weights = chosen ?? formats[model.stored];
   const size = { w: weights?.size ?? 0, c: cache.size, a: activations.size };
   const attention = SIXTEEN_BITS.includes(choice.compute) ? choice.compute : activations.compute;
-  const named = { "@w": choice.compute || weights?.compute, "@a": attention, "@d": activations.compute };
+  const named = {
+    "@w": choice.compute || weights?.compute,
+    "@a": attention,
+    "@d": activations.compute,
+  };
 
   // A coefficient in these formats, on one of so many devices.
   const closed = ([coefficient, factor, scale]) =>
-    coefficient * (factor ? size[factor] : 1) * (scale === undefined ? 1 : table.scales[scale][found.at]);
+    coefficient *
+    (factor ? size[factor] : 1) *
+    (scale === undefined ? 1 : table.scales[scale][found.at]);
   const terms = (list) => {
     const out = [];
     for (const [q, ...open] of list) {
@@ -147,7 +152,8 @@ export function bind(model, choice, formats) {
     }
     return out;
   };
-  const each = (object) => Object.fromEntries(Object.entries(object).map(([k, v]) => [k, terms(v)]));
+  const each = (object) =>
+    Object.fromEntries(Object.entries(object).map(([k, v]) => [k, terms(v)]));
   return {
     schema: "roofline.work/1",
     resident: table.resident.reduce((sum, open) => sum + closed(open), 0),

@@ -41,15 +41,19 @@ const text = (name) => [...unsigned(name.length), ...[...name].map((c) => c.char
 const vector = (items) => [...unsigned(items.length), ...items.flat()];
 const section = (id, bytes) => [id, ...unsigned(bytes.length), ...bytes];
 
-const plain = (...code) => (...operands) => [...operands.flat(), ...code];
+const plain =
+  (...code) =>
+  (...operands) => [...operands.flat(), ...code];
 const simd = (code) => plain(0xfd, ...unsigned(code));
-const access = (code, align) => (address, offset, ...values) => [
-  ...address,
-  ...values.flat(),
-  ...code,
-  align,
-  ...unsigned(offset),
-];
+const access =
+  (code, align) =>
+  (address, offset, ...values) => [
+    ...address,
+    ...values.flat(),
+    ...code,
+    align,
+    ...unsigned(offset),
+  ];
 const wide = (code, align) => access([0xfd, ...unsigned(code)], align);
 
 export const get = (local) => [0x20, ...unsigned(local)];
@@ -146,11 +150,7 @@ export function assemble(memory, functions) {
     ...vector(f.parameters.map((t) => [TYPES[t]])),
     ...vector(f.result ? [[TYPES[f.result]]] : []),
   ]);
-  const limits = [
-    memory.shared ? 3 : 1,
-    ...unsigned(memory.initial),
-    ...unsigned(memory.maximum),
-  ];
+  const limits = [memory.shared ? 3 : 1, ...unsigned(memory.initial), ...unsigned(memory.maximum)];
   const bodies = functions.map((f) => {
     const locals = vector(f.locals.map((t) => [1, TYPES[t]]));
     const code = [...locals, ...f.body.flat(), 0x0b];

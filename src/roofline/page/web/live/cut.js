@@ -10,7 +10,8 @@ export function cutModel(model, s, layers, format, name) {
   const perLayer = { "": 0, w: 0, c: 0, a: 2 * s.hidden };
   for (const op of uniform.operators) {
     if (op.count !== of) continue;
-    for (const [, coefficient, factor = ""] of op.bytes.weights ?? []) perLayer[factor] += coefficient;
+    for (const [, coefficient, factor = ""] of op.bytes.weights ?? [])
+      perLayer[factor] += coefficient;
   }
   return {
     ...model,
@@ -28,7 +29,11 @@ export function cutModel(model, s, layers, format, name) {
       devices: [1],
       uniform: {
         ...uniform,
-        resident: uniform.resident.map(([c, factor = "", ...scale]) => [c - gone * perLayer[factor], factor, ...scale]),
+        resident: uniform.resident.map(([c, factor = "", ...scale]) => [
+          c - gone * perLayer[factor],
+          factor,
+          ...scale,
+        ]),
         operators: uniform.operators.map((op) => ({ ...op, count: kept(op) })),
       },
     },

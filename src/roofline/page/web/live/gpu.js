@@ -20,7 +20,9 @@ export class GpuError extends Error {
 // Raises GpuError: gpu.missing (no WebGPU), gpu.adapter (none offered), gpu.device (refused).
 export async function openGpu(gpu) {
   if (!gpu) throw new GpuError("gpu.missing");
-  const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
+  const adapter = await gpu
+    .requestAdapter({ powerPreference: "high-performance" })
+    .catch(() => null);
   if (!adapter) throw new GpuError("gpu.adapter");
   const features = ["shader-f16", "timestamp-query"].filter((f) => adapter.features.has(f));
   const limits = {};
@@ -32,7 +34,9 @@ export async function openGpu(gpu) {
     throw new GpuError("gpu.device", String(error.message));
   }
   const info = adapter.info ?? {};
-  const name = [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ");
+  const name = [info.vendor, info.architecture, info.device, info.description]
+    .filter(Boolean)
+    .join(" ");
   const fallback = info.isFallbackAdapter ?? adapter.isFallbackAdapter ?? false;
   return new Gpu(device, {
     name: name || "unnamed",

@@ -48,7 +48,11 @@ export async function square(gpu, f16, n, limits) {
   const found = await gpu.windows(made.calls, limits);
   const y = new Float32Array((await gpu.bytes(made.y, 4 * n * n)).buffer);
   let correct = true;
-  for (const [b, o] of [[0, 0], [n - 1, n - 1], [n >> 1, 7]]) {
+  for (const [b, o] of [
+    [0, 0],
+    [n - 1, n - 1],
+    [n >> 1, 7],
+  ]) {
     let sum = 0;
     for (let i = 0; i < n; i++) sum += number(b * n + i, 1) * number(o * n + i, 2);
     correct &&= Math.abs(y[b * n + o] - sum) < (f16 ? 0.03 : 1e-4) * Math.sqrt(n);
@@ -163,7 +167,15 @@ export class GpuStep {
     }
     list.push(
       normed(this.norm),
-      await this.product(batch, this.normed, hidden, this.head, [vocab, hidden], this.logits, vocab),
+      await this.product(
+        batch,
+        this.normed,
+        hidden,
+        this.head,
+        [vocab, hidden],
+        this.logits,
+        vocab,
+      ),
     );
     return list;
   }

@@ -87,10 +87,12 @@ const read = define("read", { from: "i32", size: "i32" }, "i32", (f) => {
     ...loop(
       i32.lt(at[0].get, end.get),
       ...at.map((p, s) =>
-        range(LOADS).map((i) => {
-          const sum = sums[(s * LOADS + i) % sums.length];
-          return sum.set(i32x4.add(sum.get, v128.load(p.get, 16 * i)));
-        }).flat(),
+        range(LOADS)
+          .map((i) => {
+            const sum = sums[(s * LOADS + i) % sums.length];
+            return sum.set(i32x4.add(sum.get, v128.load(p.get, 16 * i)));
+          })
+          .flat(),
       ),
       ...at.map((p) => p.add(i32.const(step))),
     ),
@@ -134,7 +136,9 @@ function tile(f, nb, no, unroll, fused) {
       ...range(no).flatMap((o) => {
         const sum = at(b, o, 0);
         return [
-          ...range(unroll).slice(1).map((u) => sum.set(f32x4.add(sum.get, at(b, o, u).get))),
+          ...range(unroll)
+            .slice(1)
+            .map((u) => sum.set(f32x4.add(sum.get, at(b, o, u).get))),
           when(
             f.add.get,
             [f32.store(f.py.get, 0, f32.add(f32.load(f.py.get, 0), lanes(sum.get)))],
@@ -275,18 +279,23 @@ const rotate = define("rotate", { x: "i32", heads: "i32", d: "i32", turn: "i32" 
 });
 
 // Copies n numbers, `stride` bytes apart where they go.
-const scatter = define("scatter", { from: "i32", to: "i32", n: "i32", stride: "i32" }, null, (f) => {
-  const i = f.local("i32");
-  return [
-    ...loop(
-      i32.lt(i.get, f.n.get),
-      f32.store(f.to.get, 0, f32.load(f.from.get, 0)),
-      f.from.add(i32.const(4)),
-      f.to.add(f.stride.get),
-      i.add(i32.const(1)),
-    ),
-  ];
-});
+const scatter = define(
+  "scatter",
+  { from: "i32", to: "i32", n: "i32", stride: "i32" },
+  null,
+  (f) => {
+    const i = f.local("i32");
+    return [
+      ...loop(
+        i32.lt(i.get, f.n.get),
+        f32.store(f.to.get, 0, f32.load(f.from.get, 0)),
+        f.from.add(i32.const(4)),
+        f.to.add(f.stride.get),
+        i.add(i32.const(1)),
+      ),
+    ];
+  },
+);
 
 // e^x: 2^n · p(r), n whole, |r| ≤ ln2/2, p the Taylor polynomial of degree 7 (relative error
 // under 2e-7); x is held to where the result is a normal number.
@@ -313,36 +322,45 @@ function exponential(f, x, n) {
 }
 
 // Softmax of scale·x in place, over n numbers; those up to `padded` (a multiple of 4) become 0.
-const softmax = define("softmax", { x: "i32", n: "i32", padded: "i32", scale: "f32" }, null, (f) => {
-  const [at, end, v, n, most, sum] = [
-    ...[f.local("i32"), f.local("i32"), f.local("v128"), f.local("v128")],
-    ...[f.local("v128"), f.local("v128")],
-  ];
-  const greatest = range(4)
-    .map((i) => f32x4.lane(most.get, i))
-    .reduce((a, b) => f32.max(a, b));
-  const each = (...body) => [
-    at.set(f.x.get),
-    ...loop(i32.lt(at.get, end.get), ...body, at.add(i32.const(16))),
-  ];
-  return [
-    end.set(i32.add(f.x.get, bytes(f.padded.get))),
-    at.set(i32.add(f.x.get, bytes(f.n.get))),
-    ...loop(i32.lt(at.get, end.get), f32.store(at.get, 0, f32.const(-1e30)), at.add(i32.const(4))),
-    most.set(f32x4.const(-1e30)),
-    ...each(most.set(f32x4.max(most.get, v128.load(at.get, 0)))),
-    most.set(f32x4.splat(greatest)),
-    sum.set(f32x4.const(0)),
-    ...each(
-      v.set(f32x4.mul(f32x4.sub(v128.load(at.get, 0), most.get), f32x4.splat(f.scale.get))),
-      ...exponential(f, v, n),
-      v128.store(at.get, 0, v.get),
-      sum.add(v.get),
-    ),
-    sum.set(f32x4.splat(f32.div(f32.const(1), lanes(sum.get)))),
-    ...each(v128.store(at.get, 0, f32x4.mul(v128.load(at.get, 0), sum.get))),
-  ];
-});
+const softmax = define(
+  "softmax",
+  { x: "i32", n: "i32", padded: "i32", scale: "f32" },
+  null,
+  (f) => {
+    const [at, end, v, n, most, sum] = [
+      ...[f.local("i32"), f.local("i32"), f.local("v128"), f.local("v128")],
+      ...[f.local("v128"), f.local("v128")],
+    ];
+    const greatest = range(4)
+      .map((i) => f32x4.lane(most.get, i))
+      .reduce((a, b) => f32.max(a, b));
+    const each = (...body) => [
+      at.set(f.x.get),
+      ...loop(i32.lt(at.get, end.get), ...body, at.add(i32.const(16))),
+    ];
+    return [
+      end.set(i32.add(f.x.get, bytes(f.padded.get))),
+      at.set(i32.add(f.x.get, bytes(f.n.get))),
+      ...loop(
+        i32.lt(at.get, end.get),
+        f32.store(at.get, 0, f32.const(-1e30)),
+        at.add(i32.const(4)),
+      ),
+      most.set(f32x4.const(-1e30)),
+      ...each(most.set(f32x4.max(most.get, v128.load(at.get, 0)))),
+      most.set(f32x4.splat(greatest)),
+      sum.set(f32x4.const(0)),
+      ...each(
+        v.set(f32x4.mul(f32x4.sub(v128.load(at.get, 0), most.get), f32x4.splat(f.scale.get))),
+        ...exponential(f, v, n),
+        v128.store(at.get, 0, v.get),
+        sum.add(v.get),
+      ),
+      sum.set(f32x4.splat(f32.div(f32.const(1), lanes(sum.get)))),
+      ...each(v128.store(at.get, 0, f32x4.mul(v128.load(at.get, 0), sum.get))),
+    ];
+  },
+);
 
 // a = a / (1 + e^-a) · b
 const gate = define("gate", { a: "i32", b: "i32", count: "i32" }, null, (f) => {
@@ -372,7 +390,18 @@ const gate = define("gate", { a: "i32", b: "i32", count: "i32" }, null, (f) => {
 const repeat = (index) =>
   define(
     "repeat",
-    { turns: "i32", x: "i32", xs: "i32", nx: "i32", w: "i32", ws: "i32", nw: "i32", k: "i32", y: "i32", ys: "i32" },
+    {
+      turns: "i32",
+      x: "i32",
+      xs: "i32",
+      nx: "i32",
+      w: "i32",
+      ws: "i32",
+      nw: "i32",
+      k: "i32",
+      y: "i32",
+      ys: "i32",
+    },
     null,
     (f) => {
       const i = f.local("i32");

@@ -17,5 +17,10 @@ export function pace(marks) {
   const made = marks.map((list) => at(list, until) - at(list, from));
   const tokens = made.reduce((a, b) => a + b, 0);
   const past = marks.reduce((n, list) => n + at(list, from), 0) / marks.length;
-  return { rate: tokens / (until - from), steps: tokens / marks.length, seconds: until - from, past };
+  return {
+    rate: tokens / (until - from),
+    steps: tokens / marks.length,
+    seconds: until - from,
+    past,
+  };
 }

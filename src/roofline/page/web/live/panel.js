@@ -44,7 +44,12 @@ export function makeLive(api) {
   // The page's id of a machine that it took from a file.
   const idOf = (engine) => (kept.machines[engine] ? `file-${kept.machines[engine].id}` : null);
   const writer = api.file
-    ? makeWriter({ ...api, about, roofOf: () => kept.roofs.wasm, machineOf: () => [idOf("wasm"), kept.machines.wasm?.name] })
+    ? makeWriter({
+        ...api,
+        about,
+        roofOf: () => kept.roofs.wasm,
+        machineOf: () => [idOf("wasm"), kept.machines.wasm?.name],
+      })
     : null;
 
   function begin() {
@@ -78,12 +83,21 @@ export function makeLive(api) {
       kept.machines[message.engine] = machine;
       api.take?.(JSON.stringify(machine));
     } else if (type === "plan" && message.layers > 0) {
-      const name = view.t(message.layers < message.of ? "live.cut" : "live.whole", planValues(message));
+      const name = view.t(
+        message.layers < message.of ? "live.cut" : "live.whole",
+        planValues(message),
+      );
       const cut = cutModel(shape.model, shape.shape, message.layers, message.format, name);
       kept.plans[message.engine] = { ...message, model: cut.id };
       api.addModel?.(cut);
       const formats = { weights: "", kv: "", compute: "", ceilings: "" };
-      api.show?.({ model: cut.id, phase: "decode", batch: 1, context: Number(chosen.context), ...formats });
+      api.show?.({
+        model: cut.id,
+        phase: "decode",
+        batch: 1,
+        context: Number(chosen.context),
+        ...formats,
+      });
     } else if (type === "point") {
       const { name } = kept.machines[message.engine];
       const at = { ...about, machine: name, time: new Date().toISOString() };
@@ -130,7 +144,9 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     const box = h(
       "select",
       { id: `live-${name}` },
-      options.map(([value, text]) => h("option", { value, selected: value === chosen[name] }, text)),
+      options.map(([value, text]) =>
+        h("option", { value, selected: value === chosen[name] }, text),
+      ),
     );
     box.addEventListener("change", () => {
       chosen[name] = box.value;
@@ -138,13 +154,33 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     return h("label", { class: "field", for: box.id }, h("span", {}, t(`live.${name}`)), box);
   };
   const fields = [
-    select("model", api.shapes.map(({ shape: s }) => [s.id, s.name])),
-    select("context", CONTEXTS.map((n) => [String(n), t("live.tokens", { count: n })])),
-    select("memory", MEMORIES.map((n) => [String(n), n < 1024 ? `${n} MiB` : `${n / 1024} GiB`])),
-    select("part", ["both", "wasm", "gpu"].map((name) => [name, t(`live.part.${name}`)])),
+    select(
+      "model",
+      api.shapes.map(({ shape: s }) => [s.id, s.name]),
+    ),
+    select(
+      "context",
+      CONTEXTS.map((n) => [String(n), t("live.tokens", { count: n })]),
+    ),
+    select(
+      "memory",
+      MEMORIES.map((n) => [String(n), n < 1024 ? `${n} MiB` : `${n / 1024} GiB`]),
+    ),
+    select(
+      "part",
+      ["both", "wasm", "gpu"].map((name) => [name, t(`live.part.${name}`)]),
+    ),
   ];
-  const start = h("button", { type: "button", class: "primary", id: "live-start", onclick: begin }, t("live.start"));
-  const halt = h("button", { type: "button", id: "live-stop", onclick: () => session.stop() }, t("live.stop"));
+  const start = h(
+    "button",
+    { type: "button", class: "primary", id: "live-start", onclick: begin },
+    t("live.start"),
+  );
+  const halt = h(
+    "button",
+    { type: "button", id: "live-stop", onclick: () => session.stop() },
+    t("live.stop"),
+  );
   const bar = h("progress", { max: 1, value: 0, "aria-label": t("live.progress") });
   const status = h("p", { class: "live-status", role: "status" });
   const notes = h("ul", { class: "live-notes" });
@@ -157,7 +193,15 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
         "table",
         {},
         h("caption", {}, caption),
-        h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, t(`live.col.${key}`))))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            heads.map((key) => h("th", { scope: "col" }, t(`live.col.${key}`))),
+          ),
+        ),
         body,
       ),
     );
@@ -196,13 +240,19 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
 
   const say = (key, values) => setText(status, t(`live.${key}`, values));
   const note = (code, values = {}) => {
-    const shown = typeof values.bytes === "number" ? { ...values, bytes: si(values.bytes, "B") } : values;
+    const shown =
+      typeof values.bytes === "number" ? { ...values, bytes: si(values.bytes, "B") } : values;
     notes.append(h("li", { "data-code": code }, t(`live.note.${code}`, shown)));
   };
   const spread = (of) => (of.spread === null ? "" : ` ± ${percent(of.spread)}`);
   const row = (...cells) =>
-    h("tr", {}, cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text)));
-  const button = (attributes, text, onclick) => h("button", { type: "button", ...attributes, onclick }, text);
+    h(
+      "tr",
+      {},
+      cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text)),
+    );
+  const button = (attributes, text, onclick) =>
+    h("button", { type: "button", ...attributes, onclick }, text);
 
   const shown = {
     progress({ code, fraction, values }) {
@@ -219,7 +269,10 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
       for (const [precision, compute] of Object.entries(roof.compute)) {
         roofs.append(
           row(
-            t(`live.engine.${roof.engine}`, { threads: roof.threads ?? 0, name: roof.about?.name ?? "" }),
+            t(`live.engine.${roof.engine}`, {
+              threads: roof.threads ?? 0,
+              name: roof.about?.name ?? "",
+            }),
             `${si(roof.bandwidth.best, "B/s")}${spread(roof.bandwidth)}`,
             `${precision} ${si(compute.best, "FLOP/s")}${spread(compute)}`,
             `${digits(compute.best / roof.bandwidth.best)} FLOP/B`,
@@ -228,7 +281,8 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
       }
       const machine = kept.machines[roof.engine];
       const name = `${machine.id}.json`;
-      const file = () => download(name, `${JSON.stringify(machine, null, 2)}\n`, "application/json");
+      const file = () =>
+        download(name, `${JSON.stringify(machine, null, 2)}\n`, "application/json");
       save.append(button({ "data-engine": roof.engine }, t("live.save.machine", { name }), file));
     },
 
@@ -245,7 +299,10 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
       const { median } = point.seconds;
       const first = kept.messages.find((m) => m.type === "point" && m.engine === point.engine);
       const speed = point.batch / median;
-      const ceiling = Math.min(roof.compute[point.format].best, point.intensity * roof.bandwidth.best);
+      const ceiling = Math.min(
+        roof.compute[point.format].best,
+        point.intensity * roof.bandwidth.best,
+      );
       pointTable.hidden = false;
       points.append(
         row(

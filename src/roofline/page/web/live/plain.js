@@ -6,7 +6,8 @@ import { gains, scaled, tokenOf, turn } from "./numbers.js";
 import { CACHE_SCALE, HEAD_SEED, matrices, NORM_SEED, scaleOf, seedOf } from "./shape.js";
 
 const tensor = ([rows, columns], seed, scale) => ({
-  row: (r) => Float64Array.from({ length: columns }, (_, i) => scaled(r * columns + i, seed, scale)),
+  row: (r) =>
+    Float64Array.from({ length: columns }, (_, i) => scaled(r * columns + i, seed, scale)),
   rows,
 });
 
@@ -92,14 +93,23 @@ export function plainStep(s, layers, batch, context) {
     };
     const qkv = times(normed("norm_in"), of("qkv"));
     for (const row of qkv) rotate(row.subarray(0, rotated), s.width, table);
-    add(xs, times(qkv.map((row, b) => attend(s, layer, b, context, row)), of("out")));
+    add(
+      xs,
+      times(
+        qkv.map((row, b) => attend(s, layer, b, context, row)),
+        of("out"),
+      ),
+    );
     const inner = times(normed("norm_mid"), of("gate_up")).map((row) =>
       row.subarray(0, s.middle).map((v, i) => (v / (1 + Math.exp(-v))) * row[s.middle + i]),
     );
     add(xs, times(inner, of("down")));
   }
   const gain = gains(s.hidden, NORM_SEED);
-  return times(xs.map((x) => norm(x, gain, s.epsilon)), head);
+  return times(
+    xs.map((x) => norm(x, gain, s.epsilon)),
+    head,
+  );
 }
 
 // A shape small enough to evaluate plainly, with every awkward remainder in it.

@@ -3,10 +3,10 @@
 // A program is called on every thread with the same options and meets the others at barriers;
 // the first thread's result is the result.
 
-import { CACHE_SCALE, HEAD_SEED, matrices, NORM_SEED, scaleOf, seedOf } from "./shape.js";
-import { gains, tokenOf, turn } from "./numbers.js";
 import { FACTOR } from "./kernels.js";
+import { gains, tokenOf, turn } from "./numbers.js";
 import { another } from "./sampling.js";
+import { CACHE_SCALE, HEAD_SEED, matrices, NORM_SEED, scaleOf, seedOf } from "./shape.js";
 
 const now = () => performance.now() / 1000;
 
@@ -58,7 +58,11 @@ function multiply(t, { at, rows, k, products, limits }) {
   const go = (n) => t.kernels.repeat(n, x, 4 * k, rows, w, 4 * k, k, k, y, 4 * k);
   go(1);
   let correct = true;
-  for (const [b, o] of [[0, 0], [rows - 1, k - 1], [rows >> 1, 7]]) {
+  for (const [b, o] of [
+    [0, 0],
+    [rows - 1, k - 1],
+    [rows >> 1, 7],
+  ]) {
     let sum = 0;
     for (let i = 0; i < k; i++) sum += t.floats[x / 4 + b * k + i] * t.floats[w / 4 + o * k + i];
     correct &&= Math.abs(t.floats[y / 4 + b * k + o] - sum) < 1e-3 * Math.sqrt(k);

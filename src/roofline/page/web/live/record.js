@@ -13,7 +13,9 @@ export function browserName(navigator) {
   const agent = navigator.userAgent ?? "";
   const [, name, version] =
     /(Firefox|Edg|OPR|HeadlessChrome|Chrome)\/(\d+)/.exec(agent) ??
-    (/Version\/(\d+).*Safari/.test(agent) ? [0, "Safari", /Version\/(\d+)/.exec(agent)[1]] : [0, "a browser", ""]);
+    (/Version\/(\d+).*Safari/.test(agent)
+      ? [0, "Safari", /Version\/(\d+)/.exec(agent)[1]]
+      : [0, "a browser", ""]);
   const system = /Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux/.exec(agent)?.[0];
   return `${name} ${version}`.trim() + (system ? ` on ${system}` : "");
 }
@@ -38,7 +40,10 @@ export function toMachine(roof, about, memory) {
   const precisions = Object.entries(roof.compute).map(([precision, found]) => [
     precision,
     {
-      ...figure(found, "; products by roofline's own kernel, not the adapter's or processor's peak"),
+      ...figure(
+        found,
+        "; products by roofline's own kernel, not the adapter's or processor's peak",
+      ),
       accumulate: "fp32",
     },
   ]);
@@ -58,7 +63,11 @@ export function toMachine(roof, about, memory) {
       ? ["A software adapter: WebGPU's code runs on the processor, and says nothing of a GPU."]
       : [],
     sources: {
-      here: { title: `measured in ${about.browser} by roofline ${about.version}`, url: "", date: about.date },
+      here: {
+        title: `measured in ${about.browser} by roofline ${about.version}`,
+        url: "",
+        date: about.date,
+      },
     },
   };
 }
@@ -81,7 +90,11 @@ export function toPoint(found, roof, model, about) {
     engine: `roofline-${found.engine}`,
     engine_version: about.version,
     parts: [
-      { count: 1, grows: false, groups: [{ batch: found.batch, new_tokens: 1, past: found.context - 1 }] },
+      {
+        count: 1,
+        grows: false,
+        groups: [{ batch: found.batch, new_tokens: 1, past: found.context - 1 }],
+      },
     ],
     seconds: { median, best, ...(spread === null ? {} : { spread }), samples },
     roof: {

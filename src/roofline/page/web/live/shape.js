@@ -85,7 +85,12 @@ export const activationBytes = (s, batch) =>
 //   binding: bytes that one buffer may have (WebGPU), for weights and for cache
 // Returns {layers, batches, reason}: reason tells why layers were cut ("memory", "time" or ""),
 // layers 0 where not even one and batch 1 fit.
-export function plan(s, context, batches, { memory, flops = Infinity, size = 4, binding = Infinity }) {
+export function plan(
+  s,
+  context,
+  batches,
+  { memory, flops = Infinity, size = 4, binding = Infinity },
+) {
   const heldFor = (layers, batch) =>
     weightBytes(s, layers, size) +
     batch * cacheBytes(s, layers, context, size) +

@@ -112,7 +112,10 @@ export class Team {
     team.workers = Array.from({ length: count - 1 }, makeWorker);
     await Promise.all(
       team.workers.map((worker, i) => {
-        worker.postMessage({ type: "join", start: { index: i + 1, count, memory, module, control } });
+        worker.postMessage({
+          type: "join",
+          start: { index: i + 1, count, memory, module, control },
+        });
         return new Promise((resolve, reject) => {
           worker.onmessage = resolve;
           worker.onerror = () => reject(new Error("a thread could not start"));

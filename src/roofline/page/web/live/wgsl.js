@@ -94,8 +94,11 @@ ${lines(4, (r) => `  let w${r} = min(first + ${r}u, p.rows - 1u) * p.k4;`)}
 ${lines(nb, (b) => `  var s${b} = vec4<f32>();`)}
   for (var i = l; i < p.k4; i += 64u) {
 ${lines(4, (r) => `    let v${r} = vec4<f32>(w[w${r} + i]);`)}
-${lines(nb, (b) => `    { let a = x[min(${b}u, p.batch - 1u) * p.xs4 + i];
-      s${b} += vec4<f32>(dot(a, v0), dot(a, v1), dot(a, v2), dot(a, v3)); }`)}
+${lines(
+  nb,
+  (b) => `    { let a = x[min(${b}u, p.batch - 1u) * p.xs4 + i];
+      s${b} += vec4<f32>(dot(a, v0), dot(a, v1), dot(a, v2), dot(a, v3)); }`,
+)}
   }
 ${lines(nb, (b) => lines(4, (r) => `  parts[l * ${4 * nb}u + ${4 * b + r}u] = s${b}[${r}];`))}
   workgroupBarrier();
@@ -147,8 +150,11 @@ ${lines(each, (b) => `  var s${b} = vec4<f32>();`)}
     workgroupBarrier();
     for (var i = 0u; i < ${DEPTH}u; i += 1u) {
 ${lines(4, (r) => `      let v${r} = ws[(to + ${16 * r}u) * ${DEPTH + 1}u + i];`)}
-${lines(each, (b) => `      { let a = xs[(tb * ${each}u + ${b}u) * ${DEPTH + 1}u + i];
-        s${b} += vec4<f32>(vec4<E>(dot(a, v0), dot(a, v1), dot(a, v2), dot(a, v3))); }`)}
+${lines(
+  each,
+  (b) => `      { let a = xs[(tb * ${each}u + ${b}u) * ${DEPTH + 1}u + i];
+        s${b} += vec4<f32>(vec4<E>(dot(a, v0), dot(a, v1), dot(a, v2), dot(a, v3))); }`,
+)}
     }
     workgroupBarrier();
   }
@@ -264,8 +270,10 @@ ${heads((h) => `    var s${h} = -1e30;`)}
 ${heads((h) => `      s${h} = 0.0;`)}
       for (var i = 0u; i < ${width / 4}u; i += 1u) {
         let k = vec4<f32>(keys[(base + start + l) * ${width / 4}u + i]);
-${heads((h) => `        { let j = ${h * width}u + 4u * i;
-          s${h} += dot(vec4<f32>(q[j], q[j + 1u], q[j + 2u], q[j + 3u]), k); }`)}
+${heads(
+  (h) => `        { let j = ${h * width}u + 4u * i;
+          s${h} += dot(vec4<f32>(q[j], q[j + 1u], q[j + 2u], q[j + 3u]), k); }`,
+)}
       }
     }
 ${heads((h) => `    scores[${h * 64}u + l] = s${h};`)}
@@ -292,9 +300,12 @@ ${heads((h) => lines(dims, (d) => `      o${h}_${d} += scores[${h * 64}u + i] * 
   }
   workgroupBarrier();
   let to = (b * p.heads + group * ${own}u) * ${width}u + l;
-${lines(dims, (d) => `  if (l + ${64 * d}u < ${width}u) {
+${lines(
+  dims,
+  (d) => `  if (l + ${64 * d}u < ${width}u) {
 ${heads((h) => `    y[to + ${h * width + 64 * d}u] = o${h}_${d} / total[${h}];`)}
-  }`)}
+  }`,
+)}
 }`;
 };
 

@@ -72,7 +72,6 @@ function resolution() {
   return steps.length ? Math.min(...steps) / 1000 : 0.3;
 }
 
-
 // A team with as much memory as asked for, or half, or a quarter, …
 async function makeTeam(run, able) {
   const count = able.threads ? run.options.threads : 1;
@@ -118,7 +117,11 @@ function readRoof(run, team, bytes) {
     stage("read", (0.1 * i) / counts.length, { threads });
     const limits = { least: 5, most: 200, seconds: run.options.probe };
     const options = { at: START, bytes: bytes - START - 65536 };
-    const { seconds, bytes: read, correct } = timed(run, team, "readMemory", options, limits, threads);
+    const {
+      seconds,
+      bytes: read,
+      correct,
+    } = timed(run, team, "readMemory", options, limits, threads);
     if (run.stopped || seconds.length === 0) return null;
     if (!correct) throw new GpuError("wrong", "read");
     found.push({ threads, ...rate(read, seconds) });
@@ -185,7 +188,10 @@ async function measureWasm(run) {
 // The kernels against plain JavaScript, on a step small enough for that; false where stopped.
 function checkWasm(run, team) {
   const most = 5;
-  for (const [batch, context] of [[1, 1], [5, 13]]) {
+  for (const [batch, context] of [
+    [1, 1],
+    [5, 13],
+  ]) {
     const job = { s: SMALL, layers: SMALL.layers, most, context, at: START };
     team.run(programs.prepare, "prepare", { ...job, batch: most });
     const logits = team.run(programs.evaluate, "evaluate", { ...job, batch });
@@ -225,7 +231,8 @@ async function measureGpu(run) {
     await climbGpu(run, gpu);
   } catch (error) {
     // A lost device or a full memory ends this part, not the page.
-    const known = error instanceof GpuError ? error : new GpuError("gpu.error", String(error.message));
+    const known =
+      error instanceof GpuError ? error : new GpuError("gpu.error", String(error.message));
     send("note", { code: known.code, values: { detail: known.detail } });
   } finally {
     gpu.close();
@@ -246,7 +253,13 @@ async function climbGpu(run, gpu) {
   for (const format of formats) {
     stage("gpu.check", 0.62, { format });
     const f16 = format === "fp16";
-    const step = await GpuStep.make(gpu, { s: SMALL, layers: SMALL.layers, most: 5, context: 13, f16 });
+    const step = await GpuStep.make(gpu, {
+      s: SMALL,
+      layers: SMALL.layers,
+      most: 5,
+      context: 13,
+      f16,
+    });
     // Few and many sequences run different kernels; a software adapter has time for one.
     for (const batch of about.software ? [2] : [1, 2, 5]) {
       const plain = plainStep(SMALL, SMALL.layers, batch, 13);
@@ -280,12 +293,25 @@ async function climbGpu(run, gpu) {
     flops: about.software ? 0 : compute[format].best * Math.min(run.options.climb, run.left / 2),
   };
   const chosen = plan(s, context, about.software ? [1, 2, 4] : batches, room);
-  send("plan", { engine: "webgpu", ...chosen, wanted: batches, of: s.layers, bytes: room.memory, format });
+  send("plan", {
+    engine: "webgpu",
+    ...chosen,
+    wanted: batches,
+    of: s.layers,
+    bytes: room.memory,
+    format,
+  });
   if (chosen.layers === 0) return;
   await breathe();
   const most = Math.max(...chosen.batches);
   stage("gpu.fill", 0.75, { layers: chosen.layers });
-  const step = await GpuStep.make(gpu, { s, layers: chosen.layers, most, context, f16: bytes === 2 });
+  const step = await GpuStep.make(gpu, {
+    s,
+    layers: chosen.layers,
+    most,
+    context,
+    f16: bytes === 2,
+  });
   let [before, last] = [0, 0];
   for (const [i, batch] of chosen.batches.entries()) {
     await breathe();
@@ -294,9 +320,13 @@ async function climbGpu(run, gpu) {
     const took = await step.decode(batch, { ...limits, least: 2, seconds: seconds * 0.7 });
     if (took.seconds.length < 2) break;
     [before, last] = [batch, summary(took.wall).median];
-    point("webgpu", run, batch, chosen.layers, bytes, took.wall, { clock: took.clock, own: summary(took.seconds) });
+    point("webgpu", run, batch, chosen.layers, bytes, took.wall, {
+      clock: took.clock,
+      own: summary(took.seconds),
+    });
   }
-  if (before < most && !run.stopped) send("note", { code: before ? "time" : "time.none", values: { batch: before } });
+  if (before < most && !run.stopped)
+    send("note", { code: before ? "time" : "time.none", values: { batch: before } });
 }
 
 let run = null;
@@ -321,4 +351,3 @@ self.onmessage = ({ data }) => {
   else if (data.type === "stop") run?.halt();
   else if (data.type === "measure") measure(data.options);
 };
-

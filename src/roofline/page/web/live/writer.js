@@ -37,7 +37,11 @@ export function makeWriter(api) {
 
   function begin() {
     kept.note = null;
-    const able = WebAssembly.validate(WIDE) ? (globalThis.crossOriginIsolated ? null : "isolated") : "memory64";
+    const able = WebAssembly.validate(WIDE)
+      ? globalThis.crossOriginIsolated
+        ? null
+        : "isolated"
+      : "memory64";
     if (able) return problem(able);
     job = { ...ask(), marks: [], start: performance.now() };
     kept.texts = Array.from({ length: job.count }, () => "");
@@ -59,7 +63,12 @@ export function makeWriter(api) {
     };
     const parallel = Math.max(...COUNTS);
     const { threads } = chosen;
-    return worker.postMessage({ type: "load", threads: Number(threads), parallel, context: CONTEXT });
+    return worker.postMessage({
+      type: "load",
+      threads: Number(threads),
+      parallel,
+      context: CONTEXT,
+    });
   }
 
   function drop() {
@@ -81,7 +90,8 @@ export function makeWriter(api) {
   }
 
   const heard = {
-    loading: ({ loaded: n, total }) => say("loading", { part: percent(n / total), size: si(total, "B") }),
+    loading: ({ loaded: n, total }) =>
+      say("loading", { part: percent(n / total), size: si(total, "B") }),
     loaded: ({ threads }) => {
       loaded = chosen.threads;
       say("reading", { threads });
@@ -125,7 +135,14 @@ export function makeWriter(api) {
     const each = found.seconds / found.steps;
     const at = kept.results.findIndex((r) => r.count === count);
     if (at >= 0) kept.results.splice(at, 1);
-    kept.results.push({ count, rate: found.rate, each, engine: engine0, threads: chosen.threads, ...cost });
+    kept.results.push({
+      count,
+      rate: found.rate,
+      each,
+      engine: engine0,
+      threads: chosen.threads,
+      ...cost,
+    });
     kept.results.sort((a, b) => a.count - b.count);
     const whole = Math.max(1, Math.round(found.steps));
     const [machine, name] = api.machineOf();
@@ -134,7 +151,11 @@ export function makeWriter(api) {
       ...(name ? { machine: name } : {}),
       ...{ devices: 1, engine: "wllama", engine_version: file.version },
       parts: [
-        { count: whole, grows: true, groups: [{ batch: count, new_tokens: 1, past: Math.round(past) }] },
+        {
+          count: whole,
+          grows: true,
+          groups: [{ batch: count, new_tokens: 1, past: Math.round(past) }],
+        },
       ],
       seconds: { median: each * whole, samples: 1 },
       settings: { browser: api.about.browser, threads: Number(chosen.threads) },
@@ -143,12 +164,24 @@ export function makeWriter(api) {
     const own = { weights: "", kv: "", compute: "", ceilings: "" };
     const state = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
     api.addModel?.(file.model);
-    api.show?.({ model: file.model.id, ...(machine ? { machines: [machine] } : {}), ...state, ...own });
+    api.show?.({
+      model: file.model.id,
+      ...(machine ? { machines: [machine] } : {}),
+      ...state,
+      ...own,
+    });
     api.take?.(JSON.stringify(point));
   }
 
   function draw(element, t) {
-    view = makeView(element, t, { file, api, chosen, kept, begin, stop: () => worker?.postMessage({ type: "stop" }) });
+    view = makeView(element, t, {
+      file,
+      api,
+      chosen,
+      kept,
+      begin,
+      stop: () => worker?.postMessage({ type: "stop" }),
+    });
     view.busy(job !== null);
   }
 
@@ -169,7 +202,13 @@ function makeView(element, t, { file, api, chosen, kept, begin, stop }) {
   const select = (name, options) =>
     field(
       name,
-      h("select", { id: `live-${name}` }, options.map((n) => h("option", { value: String(n), selected: String(n) === chosen[name] }, String(n)))),
+      h(
+        "select",
+        { id: `live-${name}` },
+        options.map((n) =>
+          h("option", { value: String(n), selected: String(n) === chosen[name] }, String(n)),
+        ),
+      ),
     );
   const prompt = h("textarea", { id: "live-prompt", rows: 2 });
   prompt.value = chosen.prompt;
@@ -177,18 +216,38 @@ function makeView(element, t, { file, api, chosen, kept, begin, stop }) {
     chosen.prompt = prompt.value;
   });
   const counts = Array.from({ length: Math.min(threads, 16) }, (_, i) => i + 1);
-  const start = h("button", { type: "button", class: "primary", id: "live-write", onclick: begin }, t("live.file.start"));
+  const start = h(
+    "button",
+    { type: "button", class: "primary", id: "live-write", onclick: begin },
+    t("live.file.start"),
+  );
   const halt = h("button", { type: "button", id: "live-halt", onclick: stop }, t("live.stop"));
   const line = h("p", { class: "live-status", role: "status" });
   const note = h("p", { class: "live-notes" });
   const texts = h("div", { class: "live-texts" });
-  const results = h("div", { class: "live-table", role: "region", tabindex: 0, "aria-label": t("live.file.results") });
+  const results = h("div", {
+    class: "live-table",
+    role: "region",
+    tabindex: 0,
+    "aria-label": t("live.file.results"),
+  });
   const verdict = h("p", { class: "live-verdict" });
   element.replaceChildren(
     h("h3", {}, t("live.file.title", { name: file.name })),
     h("p", {}, t("live.file.lead", { size: si(file.size, "B"), engine: file.engine })),
-    h("label", { class: "live-prompt", for: "live-prompt" }, h("span", {}, t("live.file.prompt")), prompt),
-    h("div", { class: "fields" }, select("tokens", [16, 48, 128, 256]), select("count", COUNTS), select("threads", counts)),
+    h(
+      "label",
+      { class: "live-prompt", for: "live-prompt" },
+      h("span", {}, t("live.file.prompt")),
+      prompt,
+    ),
+    h(
+      "div",
+      { class: "fields" },
+      select("tokens", [16, 48, 128, 256]),
+      select("count", COUNTS),
+      select("threads", counts),
+    ),
     h("p", { class: "buttons" }, start, halt),
     line,
     note,
@@ -234,8 +293,26 @@ function makeView(element, t, { file, api, chosen, kept, begin, stop }) {
           "table",
           {},
           h("caption", {}, t("live.file.results")),
-          h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, t(`live.file.col.${key}`))))),
-          h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text))))),
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              heads.map((key) => h("th", { scope: "col" }, t(`live.file.col.${key}`))),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            rows.map((cells) =>
+              h(
+                "tr",
+                {},
+                cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text)),
+              ),
+            ),
+          ),
         ),
       );
       setText(verdict, judge(kept.results, roof, t));
