@@ -19,7 +19,7 @@ def read(*path):
 
 
 def pages():
-    found = ["README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+    found = ["README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
     for language in ("en", "zh"):
         found += [f"docs/{language}/{f}" for f in sorted(os.listdir(f"{ROOT}/docs/{language}"))]
     return [f for f in found if f.endswith(".md")]
@@ -32,6 +32,15 @@ def test_links_resolve(page):
         if "://" not in target and not target.startswith("mailto:"):
             path = os.path.join(ROOT, os.path.dirname(page), target)
             assert os.path.exists(path), f"{page}: {target}"
+
+
+def test_every_promise_has_its_test():
+    """Tests in SECURITY.md are there; one without a file is in the file named before it."""
+    file = ""
+    for name in re.findall(r"`((?:tests/|test_)[^`]*)`", read("SECURITY.md")):
+        path, _, test = name.rpartition("::")
+        file = path or file
+        assert f"def {test}(" in read(file), name
 
 
 def test_both_languages_have_the_same_pages():

@@ -130,9 +130,10 @@ class FakeServer:
         if script.fault == "hang-before-headers":
             self._stop.wait(20)
             return False
+        squeezed = b"Content-Encoding: gzip\r\n" if script.fault == "compressed" else b""
         connection.sendall(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
+            b"Transfer-Encoding: chunked\r\n" + squeezed + b"\r\n"
         )
         try:
             for piece in self._pieces(script, chat):
@@ -179,6 +180,14 @@ class FakeServer:
         if fault == "end-early":
             script.tokens, script.usage, script.done = 0, False, False
             return
+        while fault in ("keeps-alive", "empty-texts", "never-ends"):
+            yield {
+                "keeps-alive": b": ping\n\n",
+                "empty-texts": _event({"choices": [{"text": ""}]}),
+                "never-ends": _event({"choices": [{"text": "x"}]}),
+            }[fault]
+            if self._stop.wait(0.001):
+                raise _Broken
         yield {
             "malformed": b"data: {not json\n\n",
             "no-object": b"data: [1, 2]\n\n",
@@ -190,6 +199,8 @@ class FakeServer:
             "huge": b"data: " + b"x" * (3 << 20),
             "comment": b": keep-alive\n\nevent: ping\nid: 7\n\n",
             "empty-text": _event({"choices": [{"text": ""}]}),
+            "compressed": b"",
+            "said": b"data: " + script.body + b"\n\n",
         }[fault or ""]
 
 

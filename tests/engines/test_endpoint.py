@@ -117,6 +117,10 @@ FAULTS = {
     "error-event": "an error event",
     "binary": "no JSON",
     "huge": "longer than",
+    "keeps-alive": "sent no",
+    "empty-texts": "sent no",
+    "never-ends": "more than the 16 tokens",
+    "compressed": "compressed its reply",
 }
 
 
@@ -226,7 +230,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(tmp_path: Path) -> None:
     echo = f"bad key {KEY} in request".encode()
     answers = iter([Script(), *(Script(fault="status", at=401, body=echo) for _ in range(50))])
     with FakeServer(lambda request: next(answers)) as server:
-        client = endpoint(server, environment={"OPENAI_API_KEY": KEY})
+        client = endpoint(server, environment={"ROOFLINE_API_KEY": KEY})
         with pytest.raises(RooflineError) as failed:
             client.measure(Job("decode", 1, 128), 0.05)
     assert KEY not in str(failed.value)

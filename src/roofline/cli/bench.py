@@ -42,6 +42,8 @@ def add(p: argparse.ArgumentParser) -> None:
     g.add_argument("--library", metavar="FILE", help="llamacpp: your own libllama")
     g.add_argument("--url", metavar="URL", help="endpoint: http://127.0.0.1:8000")
     g.add_argument("--served-model", metavar="NAME", help="endpoint: what the server calls it")
+    g.add_argument("--plain-key", action="store_true", help="endpoint: let the key go over plain "
+                   "http to another machine")  # fmt: skip
     g.add_argument("--kv", metavar="FORMAT", help="endpoint: format of the cache")
     g.add_argument("--on", metavar="MACHINE", help="endpoint: where the server runs; 'here' or "
                    "'here:cuda:0' measures this machine's ceilings meanwhile")  # fmt: skip
@@ -128,6 +130,7 @@ def _request(args: argparse.Namespace) -> Any:
         library=args.library,
         url=args.url,
         served_model=args.served_model,
+        plain_key=args.plain_key,
         machine=args.on,
         output_tokens=_count(args.output_tokens, "--output-tokens") or 128,
         batches=_list(args.batch, "--batch"),

@@ -48,6 +48,7 @@ class Request:
     library: str | None = None
     url: str | None = None
     served_model: str | None = None
+    plain_key: bool = False
     machine: str | None = None
     output_tokens: int = 128
     batches: tuple[int, ...] | None = None
@@ -113,6 +114,7 @@ class Chosen:
                 kv=r.kv,
                 prompt=context,
                 output=r.output_tokens,
+                plain_key=r.plain_key,
             )
         if self.engine == "torch":
             from ..place.resolve import short_config

@@ -15,7 +15,7 @@ import asyncio
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..points import Part, Seconds
@@ -43,10 +43,12 @@ class Endpoint:
         weights, kv: formats, as far as known.
         prompt, output: tokens of a request.
         limits: how long to wait.
+        environment: where the key is; by default the process's own.
+        plain_key: whether the key may go over plain http to another machine.
 
     Raises:
         MissingExtra: httpx is not installed.
-        InputError: the address is none.
+        InputError: the address is none; a key that cannot be, or may not go there.
         RooflineError: the server does not answer.
     """
 
@@ -61,23 +63,24 @@ class Endpoint:
         prompt: int = 128,
         output: int = 128,
         limits: Limits | None = None,
-        environment: dict[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        plain_key: bool = False,
     ) -> None:
-        self.server = Server(url, model, limits, environment)
+        self.server = Server(url, model, limits, environment, plain_key=plain_key)
         self.prompt, self.output = prompt, output
         self._seed = random.Random(time.time_ns())
         self.setup = Setup(
             engine="endpoint",
             version="",
-            model=known_as or self.server.model,
+            model=known_as or self.server.name,
             weights=weights or "",
             kv=kv or "",
             precisions=("bf16", "fp16"),
             device="server",
             settings={
                 "device": "server",
-                "url": self.server.base,
-                "served_model": self.server.model,
+                "url": self.server.key.hide(self.server.base),
+                "served_model": self.server.name,
             },
         )
 

@@ -1,26 +1,37 @@
 """A server that speaks OpenAI's streaming protocol, asked over HTTP.
 
-Another host than this one is asked only because it was named. The key, if there is one, comes from
-the environment, goes into one header, and is cut out of every message. Redirects are not followed
-and proxies not used. Everything has its time; whatever goes wrong is a :class:`Fault` with a code.
+Another host than this one is asked only because it was named. The key, if there is one, goes into
+one header, and is cut out of whatever the server says (:mod:`roofline.engines.key`). Redirects are
+not followed and proxies not used. Everything has its time and its length, and arrives as it is:
+compressed replies are refused. Whatever goes wrong is a :class:`Fault` with a code.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from ..errors import InputError, MissingExtra, RooflineError
+from ..errors import MissingExtra, RooflineError
 from . import prometheus
+from .connection import address, reason, trusted
+from .key import key_for, wanted
 from .sse import Fault, Parser
 from .waves import Stream
 
-KEYS = ("ROOFLINE_API_KEY", "OPENAI_API_KEY")
+MOST_REPLY = 4 << 20
+"""Bytes of a list of models or of metrics."""
+
+MOST_NAME = 200
+"""Characters of a model's name as it is shown and kept."""
+
+
+MORE, SPARE = 4, 64
+"""A stream may send so many times the tokens asked for, and so many besides, before it is ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +52,16 @@ class Server:
         model: the name the server knows the model by, asked for where it is not given.
         limits: how long to wait.
         environment: where the key is; by default the process's own.
+        plain_key: whether the key may go over plain http to another machine.
 
     Attributes:
         base: its address.
-        model: what it calls the model.
+        model: what it calls the model, as it is asked for.
+        name: the same, as it may be shown and kept.
 
     Raises:
         MissingExtra: httpx is not installed.
-        InputError: the address is none.
+        InputError: the address is none; a key that cannot be, or may not go there.
         RooflineError: the server does not answer.
     """
 
@@ -57,26 +70,36 @@ class Server:
         url: str,
         model: str | None = None,
         limits: Limits | None = None,
-        environment: dict[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        plain_key: bool = False,
     ) -> None:
+        self.base = address(url)
+        self._environment = os.environ if environment is None else environment
+        self.key = key_for(self.base, self._environment, plain=plain_key)
         try:
             import httpx
         except ImportError:
             raise MissingExtra("httpx", "endpoint", "asking a server") from None
         self.httpx: Any = httpx
-        self.base = address(url)
         self.limits = limits or Limits()
-        found = os.environ if environment is None else environment
-        self._key = next((found[name] for name in KEYS if found.get(name)), None)
         self._extras = True  # fields that not every server takes: ignore_eos, stream_options
         self._chat = False
         self._metrics = True
-        self.model = model or asyncio.run(self.ask_model())
+        self._tls = trusted(self._environment) if self.base.startswith("https:") else True
+        self.model = model.encode(errors="replace").decode() if model else ""
+        self.model = self.model or asyncio.run(self.ask_model())
+        self.name = self._shown(self.model, MOST_NAME)
 
     def error(self, text: str) -> RooflineError:
         """An error that names the server, without the key."""
-        said = text.replace(self._key, "***") if self._key else text
-        return RooflineError(f"{self.base}: {said}")
+        return RooflineError(self.key.hide(f"{self.base}: {text}"))
+
+    def _shown(self, text: str, most: int) -> str:
+        """What the server says, on one line, without the key, and then no longer than `most`."""
+        text = self.key.hide(text)
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        return text if len(text) <= most else f"{text[:most]}…"
 
     # -- one request
 
@@ -94,16 +117,17 @@ class Server:
             ) as response:
                 if response.status_code != 200:
                     await self._refused(response)
-                await self._read(response, stream)
+                self._plain(response)
+                await self._read(response, stream, output)
         except httpx.ConnectError as error:
-            raise Fault("connect", f"cannot be reached ({_reason(error)})") from None
+            raise Fault("connect", f"cannot be reached ({reason(error)})") from None
         except httpx.TimeoutException:
             what = "the first token" if not stream.events else "the next token"
             raise Fault("timeout", f"the server kept {what} waiting too long") from None
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             after = sum(tokens for _, tokens in stream.events)
             raise Fault(
-                "disconnect", f"the server broke off after {after:g} tokens ({_reason(error)})"
+                "disconnect", f"the server broke off after {after:g} tokens ({reason(error)})"
             ) from None
         if len(stream.events) < 2:
             raise Fault("empty", f"the server sent {len(stream.events)} events with text")
@@ -112,27 +136,36 @@ class Server:
     async def _refused(self, response: Any) -> None:
         """Raise for a status; from now on leave out what this server may not take."""
         body = b""
-        async for piece in response.aiter_bytes():
+        self._plain(response)
+        async for piece in response.aiter_raw():
             body += piece
             if len(body) > 2000:
                 break
         code = response.status_code
-        said = " ".join(body.decode(errors="replace").split())[:120]
+        said = self._shown(body[:4000].decode(errors="replace"), 120)
         if code in (404, 405) and not self._chat:
             self._chat = True
         elif code in (400, 422) and self._extras:
             self._extras = False
-        hint = f" (set {KEYS[0]})" if code in (401, 403) else ""
+        hint = f" ({wanted(self._environment)})" if code in (401, 403) else ""
         raise Fault("status", f"the server answered {code}{hint}: {said or 'nothing'}")
 
-    async def _read(self, response: Any, stream: Stream) -> None:
-        parser, ended = Parser(), False
+    def _plain(self, response: Any) -> None:
+        """Refuse a compressed reply, which may be a thousand times what comes over the line."""
+        if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise Fault("malformed", "the server compressed its reply, which was not asked for")
+
+    async def _read(self, response: Any, stream: Stream, output: int) -> None:
+        parser, ended = Parser(self.key.hide), False
         async for data in self._pieces(response, stream):
             now = time.perf_counter()
             for chunk in parser.feed(data):
                 ended = ended or chunk.done or chunk.finish is not None
                 if chunk.text:
                     stream.events.append((now, 1.0))
+                    if len(stream.events) > MORE * output + SPARE:
+                        raise Fault("long", f"the server sends more than the {output} tokens "
+                                    "that were asked for, without an end")  # fmt: skip
                 if chunk.prompt_tokens is not None:
                     stream.prompt = chunk.prompt_tokens
                 if chunk.cached_tokens is not None:
@@ -146,12 +179,18 @@ class Server:
             raise Fault("disconnect", f"the server broke off after {after} events, without an end")
 
     async def _pieces(self, response: Any, stream: Stream) -> AsyncIterator[bytes]:
-        """Bytes as they come; the first and the next ones each within their time."""
-        pieces = response.aiter_bytes().__aiter__()
+        """Bytes as they come; the first and the next token each within its time, whatever
+        else comes meanwhile."""
+        pieces = response.aiter_raw().__aiter__()
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        seen = 0
         while True:
+            if len(stream.events) > seen:
+                seen, begun = len(stream.events), loop.time()
             limit = self.limits.between if stream.events else self.limits.first
             try:
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout_at(begun + limit):
                     data = await anext(pieces, None)
             except TimeoutError:
                 what = "the next token" if stream.events else "the first token"
@@ -187,7 +226,7 @@ class Server:
     def client(self, connections: int) -> Any:
         """A client that keeps so many connections open; a context manager."""
         httpx = self.httpx
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = {"Accept-Encoding": "identity", **self.key.headers}
         # Longer than our own limits on a stream, which then speak first and say more.
         longest = 1.5 * max(self.limits.first, self.limits.between)
         return httpx.AsyncClient(
@@ -199,7 +238,25 @@ class Server:
             ),
             follow_redirects=False,
             trust_env=False,
+            verify=self._tls,
         )
+
+    async def _get(self, client: Any, path: str, seconds: float) -> tuple[int, bytes]:
+        """Status and body of a short reply, all of it within its time.
+
+        Raises:
+            TimeoutError: it took longer.
+            ValueError: it is longer than `MOST_REPLY`, or compressed.
+        """
+        async with asyncio.timeout(seconds), client.stream("GET", path) as answer:
+            body = bytearray()
+            if answer.headers.get("content-encoding", "identity") != "identity":
+                raise ValueError("compressed")
+            async for piece in answer.aiter_raw():
+                body += piece
+                if len(body) > MOST_REPLY:
+                    raise ValueError("too long")
+            return answer.status_code, bytes(body)
 
     async def ask_model(self) -> str:
         """The first model that the server lists.
@@ -208,24 +265,21 @@ class Server:
             RooflineError: it does not answer, or lists none.
         """
         try:
-            async with self.client(1) as client, asyncio.timeout(self.limits.first):
-                answer = await client.get("/v1/models")
-                if answer.status_code != 200:
-                    hint = f"; set {KEYS[0]}" if answer.status_code in (401, 403) else ""
-                    raise RooflineError(
-                        f"{self.base}: answered {answer.status_code} when asked for its "
-                        f"models{hint}"
-                    )
-                listed = answer.json()["data"]
-                name = listed[0]["id"]
-                if not isinstance(name, str):
-                    raise TypeError
-                return name
+            async with self.client(1) as client:
+                code, body = await self._get(client, "/v1/models", self.limits.first)
+            if code != 200:
+                hint = f"; {wanted(self._environment)}" if code in (401, 403) else ""
+                raise self.error(f"answered {code} when asked for its models{hint}")
+            name = json.loads(body)["data"][0]["id"]
+            if not isinstance(name, str):
+                raise TypeError
+            name.encode()  # no lone surrogates: they could not be sent
+            return name
         except (self.httpx.HTTPError, OSError, TimeoutError) as error:
-            raise RooflineError(f"{self.base}: cannot be reached ({_reason(error)})") from None
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise RooflineError(
-                f"{self.base}: lists no model; name the one to ask for with --served-model"
+            raise self.error(f"cannot be reached ({reason(error)})") from None
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+            raise self.error(
+                "lists no model; name the one to ask for with --served-model"
             ) from None
 
     async def watch(self, client: Any) -> list[dict[str, float]]:
@@ -233,8 +287,8 @@ class Server:
         self.seen: list[dict[str, float]] = []
         while self._metrics:
             try:
-                answer = await client.get("/metrics", timeout=2.0)
-                found = prometheus.read(answer.text) if answer.status_code == 200 else {}
+                code, body = await self._get(client, "/metrics", 2.0)
+                found = prometheus.read(body.decode(errors="replace")) if code == 200 else {}
                 if not found:
                     self._metrics = False
                     break
@@ -244,29 +298,3 @@ class Server:
                 break
             await asyncio.sleep(0.5)
         return self.seen
-
-
-def address(url: str) -> str:
-    """The address without path ``/v1`` and without user names and passwords.
-
-    Raises:
-        InputError: it is no http address.
-    """
-    text = url if "//" in url else f"http://{url}"
-    try:
-        parts = urlsplit(text)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        parts, port = urlsplit(""), ""
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"'{url[:80]}' is no address; give one such as http://127.0.0.1:8000")
-    if parts.username or parts.password:
-        raise InputError(f"leave the key out of the address; put it into {KEYS[0]}")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    path = parts.path.rstrip("/").removesuffix("/v1")
-    return f"{parts.scheme}://{host}{port}{path}"
-
-
-def _reason(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:100]
-    return text or type(error).__name__

@@ -10,7 +10,7 @@ that is no JSON object, an error object and an overlong line are faults, each wi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,14 @@ LONGEST = 1 << 20
 """Bytes of one event. No honest chunk is that long."""
 
 
+Hide = Callable[[str], str]
+
+
 class Fault(Exception):
     """What went wrong with a request: a code for counting, and a sentence.
 
     Codes: ``connect``, ``status``, ``timeout``, ``disconnect``, ``malformed``, ``empty``,
-    ``error``, ``short``.
+    ``error``, ``short``, ``long``.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -51,11 +54,15 @@ class Chunk:
 
 
 class Parser:
-    """Chunks of a stream, fed with bytes as they come."""
+    """Chunks of a stream, fed with bytes as they come.
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
+    Args:
+        hide: takes the key out of what the server says, before anything is cut off.
+    """
+
+    def __init__(self, hide: Hide = str) -> None:
         self._rest = b""
+        self._hide = hide
 
     def feed(self, data: bytes) -> Iterator[Chunk]:
         """Chunks that these bytes complete.
@@ -83,20 +90,22 @@ class Parser:
         try:
             event = json.loads(value)
         except (ValueError, RecursionError):
-            raise Fault("malformed", f"an event that is no JSON: {_short(value)}") from None
+            raise Fault(
+                "malformed", f"an event that is no JSON: {_short(value, self._hide)}"
+            ) from None
         if not isinstance(event, dict):
-            raise Fault("malformed", f"an event that is no object: {_short(value)}")
-        return chunk(event)
+            raise Fault("malformed", f"an event that is no object: {_short(value, self._hide)}")
+        return chunk(event, self._hide)
 
 
-def chunk(event: dict[str, Any]) -> Chunk:
+def chunk(event: dict[str, Any], hide: Hide = str) -> Chunk:
     """The chunk of one event object.
 
     Raises:
         Fault: it is an error, or its parts are not what they should be.
     """
     if event.get("error"):
-        raise Fault("error", f"the server said: {_message(event['error'])}")
+        raise Fault("error", f"the server said: {_message(event['error'], hide)}")
     text, finish = "", None
     choices = event.get("choices")
     if choices is not None and not isinstance(choices, list):
@@ -130,12 +139,12 @@ def _count(value: Any) -> int | None:
     return value
 
 
-def _message(error: Any) -> str:
+def _message(error: Any, hide: Hide) -> str:
     text = error.get("message") if isinstance(error, dict) else error
-    return _short(str(text).encode())
+    return _short(str(text)[:4000].encode(errors="replace"), hide)
 
 
-def _short(value: bytes, limit: int = 120) -> str:
-    text = value[: limit + 1].decode(errors="replace")
+def _short(value: bytes, hide: Hide, limit: int = 120) -> str:
+    text = hide(value[:4000].decode(errors="replace"))
     text = "".join(char if char.isprintable() else " " for char in text)
-    return text if len(value) <= limit else f"{text[:limit]}…"
+    return text if len(text) <= limit else f"{text[:limit]}…"
