@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,46 @@ def test_a_server_that_is_not_there_leaves_no_file(
     path.write_text("")  # one that was there stays
     assert main(line.split()) == 1
     assert path.exists()
+
+
+def test_a_points_file_that_is_moved_costs_no_point_and_is_not_said_to_hold_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, moved = tmp_path / "points.jsonl", tmp_path / "moved.jsonl"
+
+    def script(request: dict[str, Any]) -> Script:
+        if path.exists() and path.stat().st_size:
+            path.rename(moved)
+        return Script(tokens=32)
+
+    with FakeServer(script) as server:
+        line = (
+            f"bench llama-3.2-1b --url {server.url} --weights bf16 --on a10 --batch 1,2 "
+            f"--seconds 20ms --points {path} --lang en --output-tokens 32"
+        )
+        assert main(line.split()) == 2
+    said = capsys.readouterr()
+    assert len(list(read_points(str(moved)))) == 1
+    assert not path.exists()
+    assert "2 sequences" in said.out or "batch 2" in said.out  # it is shown all the same
+    assert f"{path} does not hold all of these points" in said.err
+    assert "points are in" not in said.err
+    assert "moved, replaced or written to by others" in said.err
+
+
+def test_a_run_that_measured_nothing_says_so_by_its_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jpeg = tmp_path / "photo.jpg"
+    jpeg.write_bytes(b"\xff\xd8\xff\xe0\n" + bytes(range(256)))
+    before = jpeg.read_bytes()
+    with FakeServer(lambda request: Script(fault="status", at=500)) as server:
+        line = f"bench llama-3.2-1b --url {server.url} --on a10 --batch 1,2 --seconds 20ms --points"
+        assert main([*line.split(), str(jpeg)]) == 2
+        assert "no points file" in capsys.readouterr().err
+        assert main([*line.split(), str(tmp_path / "points.jsonl")]) == 1
+    assert jpeg.read_bytes() == before
+    assert os.listdir(tmp_path) == ["photo.jpg"]
 
 
 def test_streams_that_never_overlap_are_refused() -> None:

@@ -152,6 +152,118 @@ def test_a_line_cut_off_anywhere_costs_only_itself(tmp_path: Path, cut: int) -> 
     assert list(read_points(path)) == [POINT] * (3 if cut == 1 else 2)
 
 
+FOREIGN = {
+    "a picture": b"\xff\xd8\xff\xe0\n" + bytes(range(256)) * 9,
+    "a picture without a newline": b"\xff\xd8\xff" + bytes(300),
+    "zeros": bytes(5000),
+    "text without an end": b"first line\nsecond, unfinished",
+    "text": b"first line\n",
+    "JSON of another kind": b'{"a": 1}\n{"b": 2',
+    "one object on many lines": b'{\n  "a": 1\n}\n',
+    "another schema": b'{"schema": "roofline.points/2"}\n',
+    "the head of ours": b'{"schema"',
+    "a short file": b"{",
+    "deep": b"[" * 100_000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_file_that_is_no_points_file_stays_as_it_is(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "theirs"
+    path.write_bytes(FOREIGN[name])
+    with pytest.raises(InputError, match="--points"):
+        PointsWriter(str(path))
+    assert path.read_bytes() == FOREIGN[name]
+
+
+@pytest.mark.parametrize("tail", [b"not ours", b'{"a": 1', b"\xff\xd8", b'{"schema": "other/1", '])
+def test_what_stands_behind_points_and_is_none_is_not_cut(tmp_path: Path, tail: bytes) -> None:
+    path = tmp_path / "points.jsonl"
+    with PointsWriter(str(path)) as writer:
+        writer.add(POINT)
+    path.write_bytes(before := path.read_bytes() + tail)
+    with pytest.raises(InputError, match="is no point"):
+        PointsWriter(str(path))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("left", [40, 500, 0])
+def test_a_torn_point_goes_just_before_the_first_write(tmp_path: Path, left: int) -> None:
+    """A run that fails before it has a point changes nothing, not even that."""
+    path = tmp_path / "points.jsonl"
+    with PointsWriter(str(path)) as writer:
+        writer.add(POINT)
+    whole = path.read_bytes()
+    torn = whole + (whole[:left] if left else b"\0" * 99)  # zeros: what a power cut leaves
+    path.write_bytes(torn)
+    with PointsWriter(str(path)):
+        assert path.read_bytes() == torn
+    assert path.read_bytes() == torn
+    with PointsWriter(str(path)) as writer:
+        writer.add(POINT)
+    assert path.read_bytes() == whole * 2
+
+
+@pytest.mark.parametrize("what", ["moved", "replaced", "removed", "appended", "cut", "folder"])
+def test_a_file_that_others_touch_meanwhile_is_not_written(tmp_path: Path, what: str) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    path = folder / "points.jsonl"
+    with PointsWriter(str(path)) as writer:
+        writer.add(POINT)
+        assert writer.intact()
+        if what == "moved":
+            path.rename(folder / "other.jsonl")
+        elif what == "replaced":
+            (folder / "new").write_text("theirs\n")
+            os.replace(folder / "new", path)
+        elif what == "removed":
+            path.unlink()
+        elif what == "appended":
+            with path.open("a") as file:
+                file.write("theirs\n")
+        elif what == "cut":
+            os.truncate(path, 10)
+        else:
+            folder.rename(tmp_path / "elsewhere")
+        before = path.read_bytes() if path.exists() else None
+        assert not writer.intact()
+        with pytest.raises(InputError, match="by others"):
+            writer.add(POINT)
+        assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_a_line_that_others_wrote_behind_a_failed_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "points.jsonl"
+    with PointsWriter(str(path)) as writer:
+        writer.add(POINT)
+
+        def torn(fd: int) -> None:
+            with path.open("a") as file:
+                file.write("theirs\n")
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(os, "fsync", torn)
+        with pytest.raises(InputError, match="Input/output error"):
+            writer.add(POINT)
+    assert path.read_text().endswith("theirs\n")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a folder", "a name that cannot be"])
+def test_points_are_kept_in_a_regular_file(tmp_path: Path, kind: str) -> None:
+    path = {
+        "a device": "/dev/null",
+        "a folder": str(tmp_path),
+        "a name that cannot be": "a\0b",
+    }.get(kind, str(tmp_path / "pipe"))
+    if kind == "a pipe":
+        os.mkfifo(path)
+    with pytest.raises(InputError):
+        PointsWriter(path)
+
+
 def test_a_full_disk_leaves_the_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from .. import capacity
 from .. import words as _words
 from ..errors import InputError, MissingExtra
 from ..explanation import Explanation, explain
+from ..files.whole import writing_bytes
 from ..machine.machine import Machine
 from ..model.model import Model
 from ..step import Step
@@ -110,7 +111,8 @@ def save(ax: Axes, path: str, subject: str = "") -> None:
     described = {"svg": "Description", "png": "Description", "pdf": "Subject"}[kind]
     figure: Any = ax.figure
     try:
-        figure.savefig(path, format=kind, dpi=200, metadata={described: subject})
+        with writing_bytes(path) as file:
+            figure.savefig(file, format=kind, dpi=200, metadata={described: subject})
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
 

@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     if args.resume and os.path.exists(path):
         done = list(read_points(path, finished_only=True))
     show = _Show(words)
-    stopped = False
-    points: list[Any] = []
+    stopped: BaseException | None = None
+    kept = False
     with PointsWriter(path) as writer:
         measurer = looker = None
         try:
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             if said := measurer.setup.settings.get("writes"):
                 show.say(words("bench.writes", text=" ".join(said.split())))
             looker = None if args.no_roof else chosen.looker(measurer.setup.precisions, show.say)
-            points = drive.run(
+            drive.run(
                 measurer,
                 chosen.plan,
                 writer=writer,
@@ -97,19 +97,24 @@ def run(args: argparse.Namespace) -> int:
                 done=done,
                 tell=show,
             )
-        except KeyboardInterrupt:
-            stopped = True
-            show.say(words("bench.stopped", path=path))
+        except (KeyboardInterrupt, RooflineError) as error:
+            stopped = error
         finally:
             for thing in (looker, measurer):
                 if thing is not None:
                     thing.close()
             chosen.clean()
-    points = points or show.points
-    if points:
-        _report(args, points, words)
-        show.say(words("bench.kept", path=path))
-    return 130 if stopped else 0
+        kept = writer.intact() and not show.lost
+    if isinstance(stopped, KeyboardInterrupt):
+        show.say(words("bench.stopped" if show.points else "bench.stopped.nothing"))
+    if show.points:
+        _report(args, show.points, words)
+        show.say(words("bench.kept" if kept else "bench.not_kept", path=path))
+    if isinstance(stopped, RooflineError):
+        raise stopped
+    if stopped is not None:
+        return 130
+    return 0 if show.points else 1
 
 
 def _request(args: argparse.Namespace) -> Any:
@@ -201,6 +206,7 @@ class _Show:
         self.words = words
         self.live = sys.stderr.isatty()
         self.points: list[Any] = []
+        self.lost = False
 
     def say(self, text: str) -> None:
         """A line of its own."""
@@ -219,8 +225,9 @@ class _Show:
                 left = self.words("bench.left", time=seconds(event.left))
                 print(f"\r\033[K{head} … {left}", end="", file=sys.stderr, flush=True)
             return
-        if event.point is not None and event.kind in ("done", "skip"):
+        if event.point is not None and event.kind in ("done", "skip", "lost"):
             self.points.append(event.point)
+            self.lost = self.lost or event.kind == "lost"
             spread = event.point.seconds.spread
             speed = self.words(
                 "bench.speed",
@@ -228,7 +235,7 @@ class _Show:
                 spread=percent(spread) if spread is not None else "?",
                 samples=event.point.seconds.samples or "?",
             )
-            key = "bench.done" if event.kind == "done" else "bench.kept.earlier"
+            key = "bench.kept.earlier" if event.kind == "skip" else "bench.done"
             marks = [self.words(f"bench.note.{n}") for n in event.point.notes
                      if self.words.has(f"bench.note.{n}")]  # fmt: skip
             self.say(f"{head}: {self.words(key, speed=speed)}"

@@ -74,7 +74,8 @@ class Stepwise:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell: ``start``, ``done``, ``skip``, ``fail``, ``busy``.
+    """Something to tell: ``start``, ``done``, ``skip``, ``fail``, ``busy``, or ``lost``: measured,
+    and not to be written.
 
     Attributes:
         index, total: which job of how many, from 1.
@@ -159,9 +160,13 @@ def run(
         if looker is not None and looker.emulated & set(measurer.setup.precisions[:1]):
             point = replace(point, notes=(*point.notes, "emulated"))
         roof = after
-        if writer is not None:
-            writer.add(point)
         points.append(point)
+        if writer is not None:
+            try:
+                writer.add(point)
+            except RooflineError:
+                say("lost", point)
+                raise
         say("done", point)
     return points
 

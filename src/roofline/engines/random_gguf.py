@@ -9,6 +9,7 @@ keeps them.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -173,14 +174,17 @@ def write(
                 f"{where}: {name} has rows of {dims[-1]}, which {weights} cannot hold "
                 f"(blocks of {block}); choose another format"
             )
-    temporary = f"{path}.part"
+    folder, name = os.path.split(os.path.abspath(path))
+    temporary = ""
     try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name[:40]}-", suffix=".part", dir=folder)
+        os.close(handle)
         _write(gguf, temporary, s, kind, vocabulary)
         os.replace(temporary, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
-        if os.path.exists(temporary):
+        if temporary and os.path.exists(temporary):
             os.remove(temporary)
 
 

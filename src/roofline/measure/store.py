@@ -7,7 +7,7 @@ import tempfile
 from typing import Any
 
 from ..errors import RooflineError
-from ..files.whole import special
+from ..files.whole import special, writing
 from .record import SCHEMA
 
 Json = dict[str, Any]
@@ -18,24 +18,12 @@ def save(data: Json, path: str) -> None:
 
     Raises RooflineError when the folder cannot be written or the disk is full.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    temporary: str | None = None
     try:
-        if special(path):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text(data))
-            return
-        os.makedirs(folder, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".roofline-", suffix=".json")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        if not special(path):
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with writing(path) as file:
             file.write(text(data))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
     except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         raise RooflineError(f"{path} could not be written: {error.strerror or error}") from None
 
 
@@ -56,9 +44,24 @@ def keep(data: Json, path: str) -> str:
         if earlier is not None:
             with contextlib.suppress(OSError):
                 os.replace(before(path), path)
-        aside = os.path.join(tempfile.gettempdir(), os.path.basename(path))
-        save(data, aside)
-        return aside
+        return _aside(data, os.path.basename(path))
+    return path
+
+
+def _aside(data: Json, name: str) -> str:
+    """Save under a new name in the temporary folder, where a link of a known one may wait."""
+    stem, end = os.path.splitext(name)
+    try:
+        handle, path = tempfile.mkstemp(prefix=f"{stem}-", suffix=end)
+        os.close(handle)
+    except OSError as error:
+        raise RooflineError(f"{name} could not be written: {error.strerror or error}") from None
+    try:
+        save(data, path)
+    except RooflineError:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
     return path
 
 

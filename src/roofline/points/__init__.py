@@ -2,10 +2,12 @@
 
 A point says which steps ran and how long they took. It knows nothing of a roof; `place` puts it
 under one. Points come from `roofline bench` (`engines`) or from the result files of other tools
-(`engines.importers`), and live in append-only files (`points.file`).
+(`engines.importers`), and live in append-only files (`points.file`,
+`points.journal`).
 """
 
-from .file import PointsWriter, read_points
+from .file import read_points
+from .journal import PointsWriter
 from .point import BASES, Part, Point, Roof, Seconds, Source
 
 __all__ = [
