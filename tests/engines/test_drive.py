@@ -18,6 +18,7 @@ from roofline.engines.roofs import highest
 from roofline.errors import InputError, RooflineError
 from roofline.model.load import load
 from roofline.points import PointsWriter, Roof, read_points
+from roofline.record import replace
 
 SETUP = Setup("fake", "1", "llama-3.2-1b", "bf16", "bf16", settings={"device": "cpu"})
 
@@ -136,6 +137,58 @@ class Steady:
 
 def jobs(*batches: int) -> Plan:
     return Plan(tuple(Job("decode", batch, 32) for batch in batches), (), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("setup", "machine", "facts"),
+    [
+        (replace(SETUP, settings={"threads": 4}), "m", {"source": "a"}),
+        (replace(SETUP, settings={"threads": 2, "device": "cuda:0"}), "m", {"source": "a"}),
+        (replace(SETUP, version="2"), "m", {"source": "a"}),
+        (replace(SETUP, model="other"), "m", {"source": "a"}),
+        (replace(SETUP, layers=4), "m", {"source": "a"}),
+        (replace(SETUP, weights="fp32"), "m", {"source": "a"}),
+        (SETUP, "another", {"source": "a"}),
+        (SETUP, "m", {"source": "b"}),
+        (SETUP, "m", {"source": "a", "cores": 2}),
+    ],
+)
+def test_a_point_of_other_settings_is_measured_anew(
+    setup: Setup, machine: str, facts: dict[str, object], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "points.jsonl")
+    engine = Steady()
+    engine.setup = replace(SETUP, settings={"threads": 2, "writes": "some words"})
+    with PointsWriter(path) as writer:
+        drive.run(engine, jobs(1), writer=writer, machine="m", facts={"source": "a"})
+    done = list(read_points(path))
+    told: list[str] = []
+    engine.setup = replace(engine.setup, settings={"threads": 2, "writes": "other words"})
+    drive.run(engine, jobs(1), machine="m", facts={"source": "a"}, done=done,
+              tell=lambda event: told.append(event.kind))  # fmt: skip
+    assert told == ["skip"]
+    if setup is SETUP:
+        setup = engine.setup
+    told.clear()
+    engine.setup = setup
+    drive.run(engine, jobs(1), machine=machine, facts=facts, done=done,
+              tell=lambda event: told.append(event.kind))  # fmt: skip
+    assert told == ["start", "done"]
+
+
+def test_what_ran_is_told_by_its_content(tmp_path: Path) -> None:
+    from roofline.engines import identity
+
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + bytes(6 << 20))
+    first = identity.of_weights(str(path))
+    assert identity.of_weights(str(path)) == first
+    for change in (lambda d: d[:-1], lambda d: b"g" + d[1:], lambda d: d[:-1] + b"1"):
+        other = tmp_path / "other.gguf"
+        other.write_bytes(change(path.read_bytes()))
+        assert identity.of_weights(str(other)) != first
+    assert identity.of_config({"a": 1, "b": 2}) == identity.of_config({"b": 2, "a": 1})
+    assert identity.of_config({"a": 1}) != identity.of_config({"a": 2})
 
 
 def test_each_point_has_the_higher_roof_of_its_minutes() -> None:

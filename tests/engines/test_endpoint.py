@@ -332,6 +332,42 @@ def test_a_run_that_measured_nothing_says_so_by_its_code(
     assert os.listdir(tmp_path) == ["photo.jpg"]
 
 
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ("", ""),
+        ("--output-tokens 32", "output_asked"),
+        ("--served-model other", "served_model"),
+        ("--weights fp8", "weights"),
+        ("--kv fp8", "kv"),
+        ("--on h100-sxm", "machine"),
+        ("elsewhere", "server"),
+    ],
+)
+def test_resume_takes_points_of_the_same_run_alone(
+    change: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "points.jsonl"
+    line = (
+        "bench llama-3.2-1b --weights bf16 --on a10 --batch 1 --seconds 5ms --lang en "
+        f"--output-tokens 24 --points {path} --url"
+    )
+
+    def script(request: dict[str, Any]) -> Script:
+        return Script(tokens=32, gap=0.001)
+
+    with FakeServer(script) as server, FakeServer(script) as other:
+        assert main([*line.split(), server.url]) == 0
+        url, options = (other.url, "") if change == "elsewhere" else (server.url, change)
+        capsys.readouterr()
+        assert main([*line.split(), url, "--resume", *options.split()]) == 0
+    said = capsys.readouterr().err
+    assert len(list(read_points(str(path)))) == (2 if change else 1)
+    assert ("of an earlier run" in said) is not bool(change)
+    assert (f"of another run (other {what})" in said) is bool(change)
+    assert "127.0.0.1" not in path.read_text()
+
+
 def test_streams_that_never_overlap_are_refused() -> None:
     first, second = Stream(0.0), Stream(0.0)
     first.events = [(0.1 + i / 100, 1.0) for i in range(5)]

@@ -283,7 +283,7 @@ def test_a_run_that_is_struck_down_goes_on(folder: Path, blow: signal.Signals) -
     assert 2 <= kept.count(b"\n") < 4
     if blow == signal.SIGINT:
         assert run.returncode in (130, -signal.SIGINT)  # 130 to a shell, both
-        assert b"--resume goes on from there" in said
+        assert b"--resume goes on from what is done" in said
         assert b"Traceback" not in said
     command.append("--resume")
     again = subprocess.run(command, env=places, capture_output=True, timeout=60, check=True)

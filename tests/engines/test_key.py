@@ -214,9 +214,9 @@ def test_an_address_is_shown_as_it_is_written(url: str) -> None:
 
 
 def test_certificates_are_those_of_the_environment(tmp_path: Path) -> None:
-    assert trusted({}) is True
+    assert trusted(HTTPS, {}) is True
     certifi = pytest.importorskip("certifi")
-    assert trusted({"SSL_CERT_FILE": certifi.where()}) is not True
+    assert trusted(HTTPS, {"SSL_CERT_FILE": certifi.where()}) is not True
     for text in (None, "no certificate"):
         path = tmp_path / "own.pem"
         if text:

@@ -87,13 +87,18 @@ def run(args: argparse.Namespace) -> int:
             if said := measurer.setup.settings.get("writes"):
                 show.say(words("bench.writes", text=" ".join(said.split())))
             looker = None if args.no_roof else chosen.looker(measurer.setup.precisions, show.say)
+            facts = chosen.facts
+            _, others = drive.same_run(measurer.setup, chosen.machine_name, facts, done)
+            if others:
+                differ = ", ".join(dict.fromkeys(others))
+                show.say(words("bench.others", count=len(others), what=differ))
             drive.run(
                 measurer,
                 chosen.plan,
                 writer=writer,
                 looker=looker,
                 machine=chosen.machine_name,
-                facts=chosen.facts,
+                facts=facts,
                 done=done,
                 tell=show,
             )

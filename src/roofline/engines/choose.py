@@ -79,13 +79,26 @@ class Chosen:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of the machine besides its name: memory nodes, processor cores."""
-        if not self.here:
-            return {}
-        from ..measure import limits, topology
+        """What is known besides names: which file or config it is; memory nodes and processor
+        cores of this machine."""
+        found: dict[str, Any] = {}
+        if self.engine != "endpoint":
+            found["source"] = self._identity()
+        if self.here:
+            from ..measure import limits, topology
 
-        cores = limits.read(topology.read()).cores
-        return {"nodes": len({core.node for core in cores}), "cores": len(cores)}
+            cores = limits.read(topology.read()).cores
+            found |= {"nodes": len({core.node for core in cores}), "cores": len(cores)}
+        return found
+
+    def _identity(self) -> str:
+        from ..place.resolve import short_config
+        from . import identity
+
+        source = self.source()
+        if source is not None:
+            return identity.of_weights(source)
+        return identity.of_config(short_config(self.model_name, self.request.layers))
 
     @property
     def points_file(self) -> str:

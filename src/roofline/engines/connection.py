@@ -22,12 +22,15 @@ REASONS = {
 """httpx's errors, from the particular to the general, in our words."""
 
 
-def trusted(environment: Mapping[str, str]) -> ssl.SSLContext | bool:
-    """Whose certificates are believed: those of SSL_CERT_FILE and SSL_CERT_DIR, where set.
+def trusted(base: str, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
+    """Whose certificates are believed: those of SSL_CERT_FILE and SSL_CERT_DIR, where set, else
+    those that httpx brings (``True``); over plain http nobody's.
 
     Raises:
         InputError: they name none.
     """
+    if not base.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     file, folder = (environment.get(n) for n in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
     if not file and not folder:
         return True

@@ -116,13 +116,15 @@ def run(
         looker: looks at the roof between points; without one points carry none.
         machine: its name, for the points.
         facts: what else is known of the machine, into each point's settings.
-        done: points of an earlier run, not measured again.
+        done: points of an earlier run, not measured again where they are of the same engine,
+            model, machine and settings.
         tell: hears what happens.
 
     Raises:
         RooflineError: the engine failed in job after job; the last reason.
     """
-    earlier = {_key(point): point for point in done}
+    same, _ = same_run(measurer.setup, machine, facts, done)
+    earlier = {_job_of(point): point for point in same}
     points: list[Point] = []
     name = secrets.token_hex(4)
     roof = looker.look() if looker else None
@@ -134,7 +136,7 @@ def run(
                 index: int = index, left: float = left) -> None:  # fmt: skip
             tell(Event(kind, job, index, len(plan.jobs), left, point, message))
 
-        key = _job_key(measurer.setup, job)
+        key = tuple(_job_json(job))
         if key in earlier:
             points.append(earlier[key])
             say("skip", earlier[key])
@@ -200,14 +202,49 @@ def _job_json(job: Job) -> list[Any]:
     return [job.phase, job.batch, job.length]
 
 
-def _job_key(setup: Setup, job: Job) -> Any:
-    return (
-        *(setup.engine, setup.model, setup.layers, setup.weights or None, setup.kv or None),
-        *_job_json(job),
-    )
-
-
-def _key(point: Point) -> Any:
+def _job_of(point: Point) -> tuple[Any, ...]:
     job = point.settings.get("job")
-    known = job if isinstance(job, list) and len(job) == 3 else [None, None, None]
-    return (point.engine, point.model, point.layers, point.weights, point.kv, *known)
+    if not isinstance(job, list) or not all(isinstance(x, str | int) for x in job):
+        return ()
+    return tuple(job)
+
+
+def same_run(
+    setup: Setup, machine: str | None, facts: Mapping[str, Any], points: Iterable[Point]
+) -> tuple[list[Point], list[str]]:
+    """The points that a run of this setup may leave out, and in what the others differ from it.
+
+    All that changes speed must be the same: engine and version, model, formats, machine, and
+    every setting. What an older file does not say may have been another.
+    """
+    same, others = [], []
+    for point in points:
+        difference = _difference(setup, machine, facts, point)
+        if difference is None:
+            same.append(point)
+        else:
+            others.append(difference)
+    return same, others
+
+
+NOT_SPEED = frozenset({"writes"})
+"""Settings that say something else than how fast it runs."""
+
+
+def _difference(
+    setup: Setup, machine: str | None, facts: Mapping[str, Any], point: Point
+) -> str | None:
+    names = {
+        "engine": (setup.engine, point.engine),
+        "version": (setup.version or None, point.engine_version),
+        "model": (setup.model, point.model),
+        "layers": (setup.layers, point.layers),
+        "weights": (setup.weights or None, point.weights),
+        "kv": (setup.kv or None, point.kv),
+        "compute": (setup.compute, point.compute),
+        "machine": (machine, point.machine),
+    }
+    for name, value in {**facts, **setup.settings}.items():
+        if name not in NOT_SPEED:
+            names[name] = (value, point.settings.get(name))
+    return next((name for name, (ours, theirs) in names.items() if ours != theirs), None)

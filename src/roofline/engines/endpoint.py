@@ -21,6 +21,7 @@ from typing import Any
 from ..points import Part, Seconds
 from ..step import Group
 from .base import Job, Outcome, Setup
+from .identity import of_text
 from .server import Limits, Server
 from .sse import Fault
 from .waves import Wave, highest, wave_of
@@ -79,8 +80,9 @@ class Endpoint:
             device="server",
             settings={
                 "device": "server",
-                "url": self.server.key.hide(self.server.base),
+                "server": of_text(self.server.base),
                 "served_model": self.server.name,
+                "output_asked": output,
             },
         )
 

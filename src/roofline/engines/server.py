@@ -86,7 +86,7 @@ class Server:
         self._extras = True  # fields that not every server takes: ignore_eos, stream_options
         self._chat = False
         self._metrics = True
-        self._tls = trusted(self._environment) if self.base.startswith("https:") else True
+        self._tls = trusted(self.base, self._environment)
         self.model = model.encode(errors="replace").decode() if model else ""
         self.model = self.model or asyncio.run(self.ask_model())
         self.name = self._shown(self.model, MOST_NAME)

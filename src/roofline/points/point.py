@@ -163,10 +163,6 @@ class Point:
         """Median seconds of one step (of all parts together)."""
         return self.seconds.median / sum(part.count for part in self.parts)
 
-    def key(self) -> tuple[Any, ...]:
-        """What makes two points the same measurement, for `--resume`."""
-        return (self.engine, self.model, self.layers, self.weights, self.kv, self.phase, self.parts)
-
     def filled(self, **answers: Any) -> Point:
         """The point with what it leaves open taken from `answers`; what it says stays."""
         new = {k: v for k, v in answers.items() if v is not None and getattr(self, k) is None}
