@@ -32,12 +32,12 @@ from typing import Any
 import numpy as np
 
 from roofline import catalogue
+from roofline.evaluate import fixed, llamacpp
+from roofline.evaluate.cases import MODELS
+from roofline.evaluate.run import nearest, shipped
+from roofline.evaluate.suite import Suite
 from roofline.machine.load import load as load_machine
 from roofline.model.load import entries
-from roofline.predict.evaluate import fixed, llamacpp
-from roofline.predict.evaluate.cases import MODELS
-from roofline.predict.evaluate.run import nearest, shipped
-from roofline.predict.evaluate.suite import Suite
 
 Row = dict[str, Any]
 Peer = Callable[[Row], float]

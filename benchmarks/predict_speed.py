@@ -44,12 +44,12 @@ def main() -> None:
     """Print the table."""
     import numpy as np
 
-    from roofline.arrays import Table
-    from roofline.bound import Case
+    from roofline.bound.arrays import Table
+    from roofline.bound.case import Case
+    from roofline.count.step import Step
     from roofline.machine import load as load_machine
     from roofline.model import load as load_model
     from roofline.predict import Predictor, load_profile
-    from roofline.step import Step
 
     print(f"{'':34s} {'bound':>12s} {'prediction':>12s} {'ratio':>7s}")
     for model, machine, formats in CASES:

@@ -89,8 +89,8 @@ def in_process() -> None:
     import numpy as np
 
     from roofline import Case, Step, load_machine, load_model
-    from roofline.arrays import Table
-    from roofline.explanation import explain_case
+    from roofline.bound.arrays import Table
+    from roofline.bound.explanation import explain_case
 
     machine = load_machine("h100-sxm")
     step, many = Step.decode(8, 2048), Step.decode(np.arange(1, 1_000_001), 2048)

@@ -17,8 +17,8 @@ BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 
 def main(folder: str) -> None:
     """Evaluate, and put the tables into both pages."""
-    from roofline.predict.evaluate.report import markdown
-    from roofline.predict.evaluate.run import evaluate
+    from roofline.evaluate.run import evaluate
+    from roofline.say.evaluated import markdown
     from roofline.words import Words
 
     scores = evaluate(folder, tell=lambda name: print(name, flush=True))

@@ -24,48 +24,48 @@ TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which ta
 if TYPE_CHECKING:
     from typing import Any
 
-    from .bound import Bound, Case, Climb, Fit, OperatorBound
-    from .chart.figure import plot
+    from .bound.case import Bound, Case, Climb, Fit, OperatorBound
+    from .bound.explanation import Explanation, explain
+    from .bound.verdict import Lever, Verdict
+    from .count.step import Group, Step
+    from .count.work import Operator, Work
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
-    from .explanation import Explanation, explain
     from .machine.given import given
     from .machine.load import load as load_machine
     from .machine.machine import Figure, Machine, Roof
     from .model.load import load as load_model
     from .model.model import Model
     from .parallel.layout import Parallel
-    from .step import Group, Step
-    from .verdict import Lever, Verdict
-    from .work import Operator, Work
+    from .say.figure import plot
 
 _HOMES = {
-    "Bound": "bound",
-    "Case": "bound",
-    "Climb": "bound",
-    "Explanation": "explanation",
+    "Bound": "bound.case",
+    "Case": "bound.case",
+    "Climb": "bound.case",
+    "Explanation": "bound.explanation",
     "Figure": "machine.machine",
-    "Fit": "bound",
-    "Group": "step",
+    "Fit": "bound.case",
+    "Group": "count.step",
     "InputError": "errors",
-    "Lever": "verdict",
+    "Lever": "bound.verdict",
     "Machine": "machine.machine",
     "MissingExtra": "errors",
     "Model": "model.model",
     "NotFound": "errors",
-    "Operator": "work",
-    "OperatorBound": "bound",
+    "Operator": "count.work",
+    "OperatorBound": "bound.case",
     "Parallel": "parallel.layout",
     "Roof": "machine.machine",
     "RooflineError": "errors",
-    "Step": "step",
+    "Step": "count.step",
     "UnsupportedError": "errors",
-    "Verdict": "verdict",
-    "Work": "work",
-    "explain": "explanation",
+    "Verdict": "bound.verdict",
+    "Work": "count.work",
+    "explain": "bound.explanation",
     "given": "machine.given",
     "load_machine": "machine.load",
     "load_model": "model.load",
-    "plot": "chart.figure",
+    "plot": "say.figure",
 }
 _RENAMED = {"load_machine": "load", "load_model": "load"}
 

@@ -9,12 +9,12 @@ import pytest
 
 import roofline
 from roofline import Case, Group, InputError, Parallel, Step, load_machine, load_model
-from roofline.answer import lines
+from roofline.bound.explanation import explain_case
+from roofline.bound.hold import held_by
 from roofline.chart import picture
 from roofline.cli import main
-from roofline.explanation import explain_case
-from roofline.hold import held_by
 from roofline.parallel.layout import divisors
+from roofline.say.answer import lines
 from roofline.words import Words
 
 EN = Words("en")

@@ -22,7 +22,7 @@ def test_every_public_name_is_there_and_documented():
 
 
 def test_explain_is_a_function_whatever_is_imported_first():
-    code = "import roofline.explanation, roofline; assert callable(roofline.explain)"
+    code = "import roofline.bound.explanation, roofline; assert callable(roofline.explain)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": "src"})
 
 

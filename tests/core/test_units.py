@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline import InputError
-from roofline.achieved import achieved
-from roofline.sweep import span
+from roofline.bound.achieved import achieved
+from roofline.bound.sweep import span
 from roofline.units import digits, parse_count, parse_quantity, percent, seconds, si
 
 FACTORS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,

@@ -10,7 +10,7 @@ import string
 import pytest
 
 from roofline import words
-from roofline.verdict import CODES
+from roofline.bound.verdict import CODES
 
 TERMS = {"KV cache"}
 FOLDER = os.path.dirname(words.__file__)

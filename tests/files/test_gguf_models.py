@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError, UnsupportedError
 from roofline.files import gguf
 from roofline.model import load
 from roofline.model.gguf import model as made
 from roofline.model.gguf.architectures import ARCHITECTURES
-from roofline.step import Step
 
 from . import llamacpp
 from .ggufs import BF16, F16, F32, LLAMA, Q4_K, Q6_K, Q8_0, llama, write

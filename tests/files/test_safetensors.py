@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roofline.count.step import Step
 from roofline.errors import InputError, NotFound, RooflineError, UnsupportedError
 from roofline.files import safetensors
 from roofline.model import load
-from roofline.step import Step
 
 from .checkpoints import LLAMA, SHAPES, folder, header, llama, write
 

@@ -47,9 +47,9 @@ def _file(name, data, hole=0):
 @target
 def gguf(data):
     """A GGUF file, its tensors a hole, and the model that it makes."""
+    from roofline.count.step import Step
     from roofline.files import gguf as reader
     from roofline.model.gguf import model
-    from roofline.step import Step
 
     found = reader.read(_file("m.gguf", data, 1 << 24))
     made = model(found)
@@ -67,8 +67,8 @@ def safetensors(data):
 @target
 def config(data):
     """A config.json, its quantisation included, and what its model costs."""
+    from roofline.count.step import Step
     from roofline.model.load import from_path
-    from roofline.step import Step
 
     from_path(_file("config/config.json", data)).work().costs(Step.decode(2, 100))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from roofline.count.step import Step
 from roofline.model import load
 from roofline.model.load import from_config
-from roofline.step import Step
 
 ONE = Step.decode(1, 2048)
 

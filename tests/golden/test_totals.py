@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from roofline.count.step import Step
 from roofline.model import load
-from roofline.step import Step
 
 
 def cached(name: str, context: int, kv: str = "bf16") -> float:

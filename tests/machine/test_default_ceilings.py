@@ -8,16 +8,16 @@ import pytest
 
 import roofline
 from roofline import InputError, Step
-from roofline.answer import title
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
+from roofline.count.step import Group
 from roofline.machine.here import path_for
 from roofline.machine.load import from_data, load
 from roofline.page.data import machine_json
 from roofline.place import typed
 from roofline.place.resolve import Resolver
 from roofline.points import Part, Point, Seconds
-from roofline.step import Group
+from roofline.say.answer import title
 from roofline.words import Words
 
 SHEET = {"bandwidth": {"memory": 100e9}, "compute": {"bf16": 2e12, "fp32": 1e12}}

@@ -176,7 +176,7 @@ def test_an_entry_picked_from_the_text_is_the_one_that_is_found():
 
 def test_a_forced_measurement_is_doubted_wherever_its_ceilings_are_used():
     from roofline import explain
-    from roofline.answer import lines
+    from roofline.say.answer import lines
     from roofline.words import Words
 
     measured = {"bandwidth": {"memory": 3e10}, "compute": {"bf16": 1e11}}

@@ -246,7 +246,7 @@ ALL_FINDINGS = {
 
 @pytest.mark.parametrize("language", languages())
 def test_every_finding_has_its_sentence(language):
-    from roofline.measure import report
+    from roofline.say import measured as report
 
     words = Words(language)
     for code, values in ALL_FINDINGS.items():
@@ -264,7 +264,7 @@ def test_every_finding_has_its_sentence(language):
 
 @pytest.mark.parametrize("language", languages())
 def test_every_probe_has_its_name(language):
-    from roofline.measure import report
+    from roofline.say import measured as report
 
     words = Words(language)
     names = {
@@ -380,7 +380,7 @@ class Terminal:
 
 @pytest.mark.parametrize("tty", [True, False])
 def test_live_table(tty, monkeypatch):
-    from roofline.measure import live
+    from roofline.say import measuring as live
 
     stream = Terminal(tty)
     monkeypatch.setattr(live, "_EVERY", 0.0)

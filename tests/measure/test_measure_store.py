@@ -10,6 +10,7 @@ import pytest
 
 from fakes.measure_fakes import figure, topology
 from roofline.errors import InputError, NotFound, RooflineError
+from roofline.files import folders
 from roofline.machine import diff, here
 from roofline.machine.load import entries, from_data, load
 from roofline.measure import match, record, store
@@ -244,7 +245,7 @@ def test_data_folder(monkeypatch, platform, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(here.sys, "platform", platform)
-    assert here.data_folder() == expected
+    assert folders.data_folder() == expected
 
 
 def test_a_spoilt_here_file_is_named(folder):

@@ -5,12 +5,12 @@ import json
 import pytest
 
 import roofline
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
+from roofline.count.step import Step, all_pairs
 from roofline.errors import InputError, UnsupportedError
 from roofline.machine.load import load as load_machine
 from roofline.model.load import from_config
-from roofline.step import Step, all_pairs
 
 BERT = {
     "model_type": "bert", "architectures": ["BertModel"], "hidden_size": 768,
@@ -55,7 +55,7 @@ def test_all_pairs_are_what_counting_one_by_one_gives(past, new, window):
     reach = window or 10**6
     keys = range(past + new)
     slow = sum(abs(q - k) < reach for q in range(past, past + new) for k in keys)
-    group = roofline.step.Group(2, new, past)
+    group = roofline.Group(2, new, past)
     assert all_pairs(window).value((group,)) == 2 * slow
 
 

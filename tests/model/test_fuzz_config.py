@@ -12,10 +12,10 @@ import tracemalloc
 import pytest
 
 from roofline import catalogue
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.model.config import parse_json
 from roofline.model.load import from_config
-from roofline.step import Step
 
 from .test_published_forms import WRAPPED
 from .test_remote import MOE, PUBLISHED

@@ -10,12 +10,12 @@ import pytest
 
 import roofline
 from roofline import catalogue
+from roofline.count.step import Step
 from roofline.errors import InputError, NotFound, RooflineError, UnsupportedError
 from roofline.model import trace
 from roofline.model.config import parse_json
 from roofline.model.families import architectures, multimodal, types
 from roofline.model.load import from_config, from_path, load
-from roofline.step import Step
 
 LLAMA = {
     "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,

@@ -2,10 +2,10 @@
 
 import pytest
 
+from roofline.count.step import Step
 from roofline.errors import InputError, UnsupportedError
 from roofline.model import formats, quant
 from roofline.model.load import from_config
-from roofline.step import Step
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4,

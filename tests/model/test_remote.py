@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.model.load import from_config
-from roofline.step import Step
 
 
 def shapes(hidden: int, width: int, depth: int, heads: int, vocab: int, **more: Any) -> dict:

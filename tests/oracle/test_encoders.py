@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from roofline.count.step import Step
 from roofline.model.load import from_config
-from roofline.step import Step
 
 BASES = {
     "albert": "Albert", "bert": "Bert", "camembert": "Camembert", "distilbert": "DistilBert",

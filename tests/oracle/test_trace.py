@@ -7,10 +7,10 @@ import json
 import pytest
 
 from oracle import classes
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.model import trace
 from roofline.model.load import from_config
-from roofline.step import Step
 
 SMALL = {"num_hidden_layers": 2}
 KINDS = "llama gpt2 qwen3_moe gemma2 mixtral gpt_oss phi cohere2 starcoder2 olmoe exaone4".split()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from oracle import classes
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.model.load import from_config
-from roofline.step import Step
 
 COMMON = """llama mistral mixtral qwen2 qwen2_moe qwen3 qwen3_moe gemma gemma2 gemma3_text phi phi3
 gpt_oss deepseek_v2 deepseek_v3 olmo olmo2 falcon gpt_neox gpt2 opt starcoder2 cohere

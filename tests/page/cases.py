@@ -6,14 +6,14 @@ import random
 from functools import lru_cache
 from typing import Any
 
-from roofline.bound import Case
+from roofline.bound.case import Case
+from roofline.bound.verdict import judge, levers
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.data import COMPUTE, KV, WEIGHTS, everything, page_data
 from roofline.parallel import Parallel
-from roofline.step import Step
-from roofline.verdict import judge, levers
 
 
 @lru_cache

@@ -10,11 +10,11 @@ import pytest
 
 from page.cases import groups_json, random_cases, whole_catalogue
 from page.files import read
+from roofline.count.step import Group, Quantity, Step
 from roofline.errors import RooflineError
 from roofline.model import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import COMPUTE, KV, WEIGHTS
-from roofline.step import Group, Quantity, Step
 
 READ = """
 import { readFileSync } from "node:fs";

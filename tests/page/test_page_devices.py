@@ -13,10 +13,10 @@ from page.conftest import Quiet
 from page.files import read
 from page.test_page_core import READ, _flat, core
 from page.waits import go
-from roofline import answer
-from roofline.bound import Case
+from roofline.bound.case import Case
+from roofline.bound.explanation import explain
+from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError
-from roofline.explanation import explain
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.model.load import from_config
@@ -26,7 +26,7 @@ from roofline.page.make import page as make_page
 from roofline.page.serve import Server
 from roofline.parallel import Parallel
 from roofline.parallel.split import split
-from roofline.step import Step
+from roofline.say import answer
 from roofline.words import Words
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)

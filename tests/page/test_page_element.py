@@ -8,10 +8,10 @@ from base64 import b64encode
 import pytest
 
 from page.waits import settled
-from roofline.explanation import explain
+from roofline.bound.explanation import explain
+from roofline.count.step import Step
 from roofline.page.make import element_module, fragment
 from roofline.parallel import Parallel
-from roofline.step import Step
 
 
 @pytest.fixture(scope="module")

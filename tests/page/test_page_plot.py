@@ -11,16 +11,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from roofline.chart.figure import plot, save, sources_of
+from roofline.bound.explanation import explain
 from roofline.chart.layout import lay_out
 from roofline.chart.picture import draw
 from roofline.chart.place import Box, Label, place
 from roofline.cli import main
+from roofline.count.step import Step
 from roofline.errors import InputError, MissingExtra
-from roofline.explanation import explain
 from roofline.page.still import HEIGHT, WIDTH, _width, still, svg
 from roofline.parallel import Parallel
-from roofline.step import Step
+from roofline.say.figure import plot, save, sources_of
 from roofline.words import Words
 
 MODELS = ("llama-3.1-8b", "deepseek-v3", "qwen3-30b-a3b", "gemma-3-27b", "gpt2", "llama-3.1-405b")

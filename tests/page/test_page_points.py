@@ -21,9 +21,9 @@ from roofline.page.bundle import bundle
 from roofline.place import place
 from roofline.place.names import spellings
 from roofline.place.resolve import Resolver, shortened
-from roofline.place.summary import judged
 from roofline.points.point import point_from_json
 from roofline.record import replace
+from roofline.say.summary import judged
 
 READ = """
 import { readFileSync } from "node:fs";

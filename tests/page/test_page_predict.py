@@ -17,7 +17,8 @@ from page.conftest import Quiet
 from page.files import read
 from page.test_page_core import READ
 from page.waits import addressed, go
-from roofline.bound import Case
+from roofline.bound.case import Case
+from roofline.count.step import Step
 from roofline.errors import InputError, NotFound
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
@@ -29,7 +30,6 @@ from roofline.page.predicted import BATCHES, TOKENS, grids
 from roofline.page.serve import Server
 from roofline.parallel import Parallel
 from roofline.predict import predict
-from roofline.step import Step
 
 pytest.importorskip("numpy")
 

@@ -8,18 +8,18 @@ from itertools import product
 import pytest
 
 from page.cases import groups_json, random_step, whole_catalogue
-from roofline import answer, capacity, why
-from roofline.bound import Case
+from roofline.bound.case import Case
+from roofline.bound.explanation import explain_case
+from roofline.bound.hold import doubled
+from roofline.count.step import Step
 from roofline.errors import InputError
-from roofline.explanation import explain_case
-from roofline.hold import doubled
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.build import page_words
 from roofline.page.bundle import bundle
 from roofline.page.data import KV, WEIGHTS, page_data
 from roofline.parallel import Parallel
-from roofline.step import Step
+from roofline.say import answer, capacity, why
 from roofline.units import count, digits, gain, percent, seconds, si
 from roofline.words import Words
 
@@ -57,7 +57,8 @@ console.log(JSON.stringify(given.asked.map(speak)));
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_sentences_are_those_of_the_terminal(node, language, monkeypatch):
-    monkeypatch.setattr("roofline.hold.held_by", lambda case, step: ())  # said below, and slow
+    # what holds a step is said below, and slow to find
+    monkeypatch.setattr("roofline.bound.hold.held_by", lambda case, step: ())
     rng = random.Random(language)
     data, words = whole_catalogue(), Words(language)
     asked, expected = [], []

@@ -8,7 +8,7 @@ from math import comb
 import pytest
 
 from roofline import Case, Parallel, Step, load_machine, load_model
-from roofline.parallel.reach import Reach
+from roofline.count.reach import Reach
 from roofline.parallel.shard import stage_sizes
 
 H, LAYERS, HEADS, KV, D, MIDDLE, VOCAB = 4096, 32, 32, 8, 128, 14336, 128256  # Llama-3.1-8B

@@ -11,9 +11,9 @@ import pytest
 
 from roofline import Case, InputError, Parallel, Step, load_machine, load_model
 from roofline.cli import main
+from roofline.count.reach import Reach
+from roofline.count.work import Work
 from roofline.machine.links import Wiring
-from roofline.parallel.reach import Reach
-from roofline.work import Work
 
 
 def deepseek(machine="h100-sxm", **layout):

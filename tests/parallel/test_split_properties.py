@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from core.strategies import steps
 from parallel.strategies import MODELS, case, cases, layouts
 from roofline import Group, InputError, Parallel, Step, load_model
-from roofline.arrays import Table
-from roofline.explanation import explain_case
+from roofline.bound.arrays import Table
+from roofline.bound.explanation import explain_case
+from roofline.count.step import Quantity
+from roofline.count.work import Work
 from roofline.record import replace
-from roofline.step import Quantity
-from roofline.work import Work
 
 few = settings(max_examples=60, deadline=None)
 batches = st.integers(1, 4096)

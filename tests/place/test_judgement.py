@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
+from roofline.count.step import Group, Step
 from roofline.machine import load as load_machine
 from roofline.model.load import load as load_model
 from roofline.parallel import Parallel
 from roofline.place import judge, place
 from roofline.place.climb import climbs
 from roofline.place.judgement import BLOCK, judged, judgements
-from roofline.place.report import explain
-from roofline.place.summary import text
 from roofline.points import Part, Point, Seconds
-from roofline.step import Group, Step
+from roofline.say.placed import explain
+from roofline.say.summary import text
 from roofline.words import Words
 
 EN = Words("en")

@@ -8,11 +8,11 @@ import pytest
 
 from roofline import InputError, RooflineError
 from roofline.cli import main
+from roofline.count.step import Group
 from roofline.model.load import load
 from roofline.place.names import in_catalogue, weights_of
 from roofline.place.resolve import OtherModel, Resolver
 from roofline.points import Part, Point, Seconds
-from roofline.step import Group
 
 
 def point(**said):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
+from roofline.count.step import Group, Step
 from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.machine.machine import Ceilings, Figure, Machine
@@ -20,14 +21,13 @@ from roofline.place.climb import climbs
 from roofline.place.gap import fixed_time
 from roofline.place.judgement import judged
 from roofline.place.resolve import Resolver, short_config, shortened
-from roofline.place.summary import text
 from roofline.points import Part, Point, PointsWriter, Roof, Seconds
 from roofline.record import replace
-from roofline.step import Group, Step
+from roofline.say.summary import text
 from roofline.units import parse_quantity
 from roofline.words import Words
 
-SAMPLES = Path(__file__).parent.parent / "engines" / "samples"
+SAMPLES = Path(__file__).parent.parent / "results" / "samples"
 
 
 @pytest.fixture(scope="module")

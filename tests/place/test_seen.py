@@ -8,8 +8,8 @@ import pytest
 
 import roofline
 from roofline import InputError, Parallel, Step
+from roofline.bound.counters import counter
 from roofline.cli import main
-from roofline.counters import counter
 from roofline.place.seen import seen
 
 ON = ["explain", "llama-3.1-8b", "--on", "h100-sxm", "--no-chart"]

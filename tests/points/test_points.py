@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roofline.count.step import Group
 from roofline.errors import InputError
 from roofline.parallel import Parallel
 from roofline.points import Part, Point, PointsWriter, Roof, Seconds, Source, read_points
 from roofline.points.point import SCHEMA, point_from_json
 from roofline.record import replace
-from roofline.step import Group
 
 POINT = Point(
     parts=(Part((Group(4, 1, 31),), 16, True),),

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from roofline.cli import main
+from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError
 from roofline.parallel import Parallel
 from roofline.predict import predict
 from roofline.predict.prediction import Prediction
 from roofline.predict.similar import FAR
-from roofline.step import Step
 
 
 def ask(**kw: object) -> Prediction:

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
+from roofline.count.step import Step
 from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
 from roofline.predict import Predictor, load_profile
 from roofline.predict.calibrate import Calibration, Point, calibrate, growing
 from roofline.predict.profile import Profile, from_file
-from roofline.step import Step
 
 PUBLIC = load_profile("vllm")
 CASE = Case(load_model("qwen3-8b"), load_machine("rtx-4090"), weights="int4")

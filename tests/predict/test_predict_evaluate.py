@@ -14,17 +14,17 @@ import pytest
 
 from roofline.cli import main
 from roofline.errors import InputError, NotFound
-from roofline.predict.evaluate.data import Rule, read, sort_out
-from roofline.predict.evaluate.experts import experts
-from roofline.predict.evaluate.fixed import fixed
-from roofline.predict.evaluate.llamacpp import llamacpp
-from roofline.predict.evaluate.messages import messages
-from roofline.predict.evaluate.products import gemm
-from roofline.predict.evaluate.run import nearest, shipped
-from roofline.predict.evaluate.score import score
-from roofline.predict.evaluate.served import served
-from roofline.predict.evaluate.spread import kind, spreads
-from roofline.predict.evaluate.suite import Suite
+from roofline.evaluate.data import Rule, read, sort_out
+from roofline.evaluate.experts import experts
+from roofline.evaluate.fixed import fixed
+from roofline.evaluate.llamacpp import llamacpp
+from roofline.evaluate.messages import messages
+from roofline.evaluate.products import gemm
+from roofline.evaluate.run import nearest, shipped
+from roofline.evaluate.score import score
+from roofline.evaluate.served import served
+from roofline.evaluate.spread import kind, spreads
+from roofline.evaluate.suite import Suite
 from roofline.predict.fit import Prior, median_error
 
 REAL = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "validation")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.bound import Case
+from roofline.bound.case import Case
+from roofline.count.step import Step
 from roofline.engines.known import why_not
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
@@ -20,7 +21,6 @@ from roofline.predict.device import device
 from roofline.predict.kernel import Plan, smooth_max, with_floor
 from roofline.predict.profile import names
 from roofline.predict.steptime import NAMES, Paces
-from roofline.step import Step
 
 positive = st.floats(1e-9, 1e3)
 CASES = [

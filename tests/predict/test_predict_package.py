@@ -16,7 +16,7 @@ import pytest
 
 from roofline.cli import main
 from roofline.errors import InputError, MissingExtra, RooflineError
-from roofline.predict.evaluate import package, unpack
+from roofline.evaluate import package, unpack
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
 

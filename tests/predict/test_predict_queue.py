@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
+from roofline.count.step import Group, Step
 from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
@@ -25,7 +26,6 @@ from roofline.predict import Predictor, load_profile, predict_request, predict_s
 from roofline.predict.lengths import between, fixed, read
 from roofline.predict.serve import steady
 from roofline.predict.simulate import Simulated, most, simulate
-from roofline.step import Group, Step
 
 P = Predictor(Case(load_model("llama-3.1-8b"), load_machine("h100-sxm")), load_profile("vllm"))
 FLOOR = P.resolved.values["request.floor"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.bound import Case
+from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.errors import InputError
 from roofline.machine import load as load_machine

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ..bound import Case
+from ..bound.case import Case
 from ..machine.machine import Figure
 from ..record import record
 from ..units import count, digits, si

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..bound import Case
+from ..bound.case import Case
+from ..count.step import Step
 from ..record import record
-from ..step import Step
 from ..words import Words
 
 TICKS = (1, 8, 64, 256)

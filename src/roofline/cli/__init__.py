@@ -15,7 +15,7 @@ from importlib import import_module
 
 from .. import __version__
 from ..errors import MissingExtra, RooflineError
-from ..screen import columns
+from ..say.screen import columns
 
 NEEDED = {"numpy": "NumPy", "shtab": "shtab"}
 """What an installation brings by itself; a checkout that was never installed may lack it."""

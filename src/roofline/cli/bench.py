@@ -11,7 +11,7 @@ from typing import Any
 from ..engines.known import canonical
 from ..errors import InputError, RooflineError
 from ..files import demo
-from ..screen import columns
+from ..say.screen import columns
 from ..units import parse_count, parse_quantity
 from . import options
 
@@ -163,7 +163,7 @@ def _list(text: str | None, what: str) -> tuple[int, ...] | None:
     """`1,2,8`, `1:64` (doubling)."""
     if text is None:
         return None
-    from ..sweep import span
+    from ..bound.sweep import span
 
     found = span(text, what)
     if len(found) > 64:
@@ -254,7 +254,7 @@ def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
     from ..place.judgement import judged
     from ..place.placed import place
     from ..place.resolve import Resolver
-    from ..place.summary import text
+    from ..say.summary import text
 
     resolver = Resolver(
         model=args.model, as_type=args.as_type, weights=args.weights, kv=args.kv, machine=args.on

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _points(args: argparse.Namespace, base: object) -> tuple[list[Point], int]:
-    from ..engines import importers
+    from .. import results
     from ..place.resolve import Resolver
     from ..predict.calibrate import point
 
@@ -74,7 +74,7 @@ def _points(args: argparse.Namespace, base: object) -> tuple[list[Point], int]:
         model=args.model, as_type=args.as_type, weights=args.weights, kv=args.kv, machine=args.on
     )
     found, skipped = [], 0
-    for measured in importers.points(args.files, options.unsaid(args)):
+    for measured in results.points(args.files, options.unsaid(args)):
         one = point(*resolver.case(measured), base)  # type: ignore[arg-type]
         if one is None:
             skipped += 1
@@ -100,8 +100,8 @@ def _json(found: Calibration, path: str) -> dict[str, object]:
 
 
 def _text(found: Calibration, path: str, skipped: int, words: Words) -> str:
-    from .. import table
-    from ..predict.say import number
+    from ..say import table
+    from ..say.predicted import number
     from ..units import percent
 
     lines = []
@@ -126,8 +126,8 @@ def _text(found: Calibration, path: str, skipped: int, words: Words) -> str:
 
 def _checks(found: Calibration, words: Words) -> str:
     """Each point left out: measured, under the public profile, under a fit on the others."""
-    from .. import table
-    from ..answer import step_words
+    from ..say import table
+    from ..say.answer import step_words
     from ..units import percent, seconds
 
     head = [words(f"calibrate.{k}") for k in ("point", "measured", "public", "left_out")]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..explanation import explain_case
-from ..screen import columns
+from ..bound.explanation import explain_case
+from ..say.screen import columns
 from . import options
 
 if TYPE_CHECKING:
-    from ..explanation import Explanation
+    from ..bound.explanation import Explanation
     from ..place.seen import Seen
+    from ..words import Words
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -48,15 +49,15 @@ def run(args: argparse.Namespace) -> int:
             data["achieved"] = seen.to_json()
         print(json.dumps(data, ensure_ascii=False, indent=2))
         return 0
-    from .. import answer as say
+    from ..say import answer as say
 
     width = columns()
-    rows = seen.rows(words) if seen is not None else ()
+    rows = _rows(seen, words) if seen is not None else ()
     print(say.text(answer, words, columns=width, chart=not args.no_chart, seen=rows))
     if args.operators:
         print("\n" + say.operators(answer, words))
     if args.why:
-        from .. import why
+        from ..say import why
 
         print("\n" + why.text(answer, words, columns=width))
     return 0
@@ -66,3 +67,9 @@ def _seen(text: str, answer: Explanation) -> Seen:
     from ..place.seen import seen
 
     return seen(text, answer)
+
+
+def _rows(found: Seen, words: Words) -> list[tuple[str, str]]:
+    from ..say.seen import rows
+
+    return rows(found, words)

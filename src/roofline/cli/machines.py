@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _diff(args: argparse.Namespace, say: Words) -> None:
     from ..machine import diff
+    from ..say.machines import difference
 
     a, b = load(args.diff[0]), load(args.diff[1])
     if args.json:
@@ -69,7 +70,7 @@ def _diff(args: argparse.Namespace, say: Words) -> None:
         data = {"schema": "roofline.machines.diff/1", "a": a.name, "b": b.name, "figures": rows}
         print(json.dumps(data, ensure_ascii=False, indent=2))
     else:
-        print(diff.text(a, b, say))
+        print(difference(a, b, say))
 
 
 def _find(names: list[str]) -> list[Machine]:
@@ -138,7 +139,7 @@ def as_json(m: Machine) -> dict[str, Any]:
 
 
 def _list(found: list[Machine], say: Words) -> None:
-    from .. import table
+    from ..say import table
 
     names = ("machine", "released", "memory", "bandwidth", "peak", "ridge")
     rows = []
@@ -193,7 +194,7 @@ def _show(m: Machine, say: Words) -> None:
 
 
 def _figures(rows: list[tuple[str, str, str, Figure]], m: Machine, say: Words) -> None:
-    from .. import table
+    from ..say import table
 
     titles = {f.source: f for *_, f in rows if f.source}
     numbers = {title: f"[{i}]" for i, title in enumerate(titles, 1)}

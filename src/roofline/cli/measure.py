@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, RooflineError
-from ..screen import columns
+from ..say.screen import columns
 from ..words import Words
 from . import options
 
@@ -56,8 +56,8 @@ def _list(rows: list[Device], args: argparse.Namespace, words: Words) -> None:
     if args.json:
         _json([{k: getattr(r, k) for k in ("key", "name", "platform", "memory")} for r in rows])
         return
-    from .. import table
     from ..machine import here
+    from ..say import table
     from ..units import si
 
     kept = here.measured()
@@ -74,9 +74,10 @@ def _list(rows: list[Device], args: argparse.Namespace, words: Words) -> None:
 
 
 def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
-    from ..measure import record, report, session, store
-    from ..measure.live import Live
+    from ..measure import record, session, store
     from ..measure.quiet import refused
+    from ..say import measured as report
+    from ..say.measuring import Live
 
     live = Live(words)
     print(words("measure.begin", name=device.name, device=device.key), file=sys.stderr)
@@ -108,7 +109,8 @@ def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
 
 def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words: Words) -> int:
     from ..machine import here
-    from ..measure import record, report, store
+    from ..measure import record, store
+    from ..say import measured as report
     from ..units import percent
 
     if not (result.keepable or args.force):

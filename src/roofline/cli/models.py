@@ -6,10 +6,10 @@ import argparse
 import os
 from typing import Any
 
+from ..count.step import Step
 from ..errors import UnsupportedError
 from ..model.load import entries, from_entry, load
 from ..model.model import Model
-from ..step import Step
 from ..units import count, parse_count, si, tokens
 from ..words import Words
 from . import options
@@ -106,7 +106,7 @@ def _facts(model: Model, context: int) -> dict[str, Any]:
 
 
 def _print(found: list[dict[str, Any]], say: Words) -> None:
-    from .. import table
+    from ..say import table
 
     names = ("model", "released", "architecture", "parameters", "active", "weights", "size")
     context = next((m["context"] for m in found if "context" in m), None)

@@ -9,14 +9,14 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from ..bound import DEFAULT_USABLE, Case
+from ..bound.case import DEFAULT_USABLE, Case
+from ..count.step import Step
 from ..errors import InputError
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model.load import load as load_model
 from ..model.model import Model
 from ..parallel.layout import Parallel
-from ..step import Step
 from ..units import parse_count, parse_quantity
 from ..words import Words, choose
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from ..bound import ALONE
+from ..bound.case import ALONE
 from ..errors import InputError
 from ..parallel.layout import Parallel
-from ..screen import columns
+from ..say.screen import columns
 from ..units import parse_quantity
 from . import options
 
@@ -79,7 +79,7 @@ def _typed(args: argparse.Namespace) -> str | None:
 
 
 def _files(args: argparse.Namespace) -> int:
-    from ..engines import importers
+    from .. import results
     from ..place.judgement import BLOCK, judgements
     from ..place.placed import place
     from ..place.resolve import OtherModel, Resolver
@@ -101,7 +101,7 @@ def _files(args: argparse.Namespace) -> int:
     aside: list[str] = []
 
     def each() -> Iterator[Placed]:
-        for point in importers.points(args.files, options.unsaid(args)):
+        for point in results.points(args.files, options.unsaid(args)):
             try:
                 yield place(*resolver.case(point))
             except OtherModel as other:  # the file's other rows may be of the model asked about
@@ -116,7 +116,7 @@ def _files(args: argparse.Namespace) -> int:
         for placed, gap in judgements(found):
             _print_json(placed, gap)
     else:
-        from ..place.summary import text
+        from ..say.summary import text
 
         kept = list(islice(found, BLOCK))
         print(text(kept, words, columns=columns()))
@@ -152,7 +152,7 @@ def _layout(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _bandwidth(text: str | None) -> float | None:
-    from ..counters import counter
+    from ..bound.counters import counter
 
     if text is None:
         return None
@@ -205,7 +205,7 @@ def _one(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(placed, judged)
         return 0
-    from ..place.summary import text
+    from ..say.summary import text
 
     print(text([placed], options.words(args), columns=columns()))
     return 0

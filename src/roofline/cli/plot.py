@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .. import capacity
-from ..explanation import explain_case
+from ..bound.explanation import explain_case
+from ..say import capacity
 from . import options
 
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Draw one figure."""
     import datetime
 
-    from ..chart import figure
+    from ..say import figure
 
     case = options.case(args)
     answer = explain_case(case, options.step(args, case.model))

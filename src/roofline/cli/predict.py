@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..screen import columns
+from ..say.screen import columns
 from ..units import WHOLE, decimal_hint, parse_count, plain
 from . import options
 
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
         return 0
-    from ..predict import say
+    from ..say import predicted as say
 
     width = columns()
     print(say.text(found, words, columns=width))

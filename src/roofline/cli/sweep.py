@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 
-from .. import capacity
-from .. import sweep as sweeping
-from ..bound import Case
+from ..bound import sweep as sweeping
+from ..bound.case import Case
 from ..errors import InputError
 from ..model.load import load as load_model
+from ..say import capacity
 from ..units import digits, parse_count, percent, seconds, si
 from ..words import Words
 from . import options
@@ -149,7 +149,7 @@ def _unfit(curves: list[sweeping.Curve], say: Words) -> Iterator[str]:
 
 
 def _tables(curves: list[sweeping.Curve], args: argparse.Namespace, say: Words) -> None:
-    from .. import table
+    from ..say import table
 
     for line in _unfit(curves, say):
         print(line)

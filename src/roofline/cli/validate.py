@@ -11,7 +11,7 @@ from ..files.whole import writing
 from . import options
 
 if TYPE_CHECKING:
-    from ..predict.evaluate.score import Score
+    from ..evaluate.score import Score
     from ..words import Words
 
 
@@ -46,7 +46,7 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print the tables."""
-    from ..predict.evaluate.run import KINDS, evaluate, missing, to_json
+    from ..evaluate.run import KINDS, evaluate, missing, to_json
 
     words = options.words(args)
     kinds = tuple(args.only.split(",")) if args.only else KINDS
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         data = {**to_json(scores), "without_data": without}
         print(json.dumps(data, ensure_ascii=False, indent=2))
         return 0
-    from ..predict.evaluate import report
+    from ..say import evaluated as report
 
     print(report.markdown(scores, words) if args.markdown else report.text(scores, words))
     if without:
@@ -88,9 +88,9 @@ def _folder(data: str | None, kinds: tuple[str, ...], words: Words) -> str:
     """The folder to read: the one given, or the cache's, filled where it is empty."""
     if data is not None and not data.endswith(".whl"):
         return data
-    from ..predict.evaluate import package
-    from ..predict.evaluate.run import file_of
-    from ..predict.evaluate.unpack import FILES
+    from ..evaluate import package
+    from ..evaluate.run import file_of
+    from ..evaluate.unpack import FILES
 
     if not any(file_of(kind) in FILES for kind in kinds):
         raise InputError(
@@ -107,8 +107,8 @@ def _folder(data: str | None, kinds: tuple[str, ...], words: Words) -> str:
 def _write(path: str, scores: list[Score]) -> None:
     import csv
 
-    from ..predict.evaluate.report import PREDICTORS
-    from ..predict.evaluate.suite import ATTRIBUTES
+    from ..evaluate.suite import ATTRIBUTES
+    from ..say.evaluated import PREDICTORS
 
     try:
         with writing(path, newline="") as file:

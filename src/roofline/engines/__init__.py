@@ -1,1 +1,1 @@
-"""Engines that `roofline bench` can drive, and importers of other tools' result files."""
+"""Engines that `roofline bench` can drive."""

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..count.step import Group
 from ..errors import InputError
 from ..points.point import NOTHING, Part, Seconds
-from ..step import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Job:
         """The steps of the job; a prefill in steps of at most `chunk` tokens."""
         if self.phase == "decode":
             return (Part((Group(self.batch, 1, self.length - 1),)),)
-        from .importers.reading import chunked
+        from ..results.reading import chunked
 
         return tuple(chunked(self.batch, self.length, 0, chunk))
 

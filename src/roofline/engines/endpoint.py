@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..count.step import Group
 from ..points import Part, Seconds
-from ..step import Group
 from .base import Job, Outcome, Setup
 from .identity import of_text
 from .server import Limits, Server

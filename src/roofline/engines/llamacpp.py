@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from ..errors import RooflineError
+from ..results.llama_bench import quantisation
 from .base import Job, Setup
-from .importers.llama_bench import quantisation
 from .libllama import LibLlama
 
 UBATCH = 512

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..count.step import Step
 from ..model.model import Model
-from ..step import Step
 from .base import Job
 
 OVERHEAD = 3.0

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from ..errors import MissingExtra, RooflineError
-from ..machine.here import data_folder
+from .folders import data_folder
 
 NAME = "gemma-3-270m"
 _FILE = "gemma-3-270m-q4_k_m.gguf"

@@ -67,38 +67,6 @@ def diff(a: Machine, b: Machine) -> list[Difference]:
     ]
 
 
-def text(a: Machine, b: Machine, words: Any) -> str:
-    """The table for a terminal."""
-    from .. import table
-    from ..units import percent, seconds, si
-
-    def show(row: Difference, figure: Figure | None) -> str:
-        if figure is None:
-            return "-"
-        if row.what == "overhead":
-            return seconds(figure.value)
-        return si(figure.value, UNITS[row.what])
-
-    rows = [
-        (
-            f"{words(f'ceilings.{row.kind}')} {row.name}",
-            show(row, row.a),
-            show(row, row.b),
-            f"{row.ratio:.3f}×" if row.ratio is not None else "-",
-            percent(row.noise) if row.noise else "-",
-        )
-        for row in diff(a, b)
-    ]
-    head = (
-        words("measure.diff.figure"),
-        a.name,
-        b.name,
-        words("measure.diff.ratio"),
-        words("measure.diff.noise"),
-    )
-    return table.render(head, rows)
-
-
 def _section(kind: str, a: Ceilings, b: Ceilings) -> Iterator[Difference]:
     for what in UNITS:
         left, right = getattr(a, what), getattr(b, what)

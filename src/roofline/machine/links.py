@@ -27,7 +27,7 @@ from ..record import record
 from .machine import Figure, Link, Machine
 
 if TYPE_CHECKING:
-    from ..parallel.reach import Reach
+    from ..count.reach import Reach
 
 
 def _least(seconds: float, note: str, source: str, url: str, date: str) -> Figure:

@@ -13,10 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.step import (
+    TOKENS,
+    Quantity,
+    all_pairs,
+    entries,
+    held,
+    pairs,
+)
+from ..count.work import Operator
 from ..errors import UnsupportedError
 from ..record import record, replace
-from ..step import TOKENS, Quantity, all_pairs, entries, held, pairs
-from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
 

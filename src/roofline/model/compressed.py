@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.step import SEQUENCES, TOKENS, entries, held, pairs
+from ..count.work import Operator
 from ..record import record, replace
-from ..step import SEQUENCES, TOKENS, entries, held, pairs
-from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
 

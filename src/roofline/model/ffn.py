@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.step import TOKENS, touched
+from ..count.work import Operator
 from ..record import record, replace
-from ..step import TOKENS, touched
-from ..work import Operator
 from .parts import Linear, Pricing, divide, linear, whole
 
 

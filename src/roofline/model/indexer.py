@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.step import TOKENS, entries, held, pairs
+from ..count.work import Operator
 from ..record import record
-from ..step import TOKENS, entries, held, pairs
-from ..work import Operator
 from .compressed import buffer
 from .parts import Linear, Pricing, linear, whole
 

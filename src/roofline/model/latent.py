@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.step import TOKENS, Quantity, entries, held
+from ..count.work import Operator
 from ..record import record, replace
-from ..step import TOKENS, Quantity, entries, held
-from ..work import Operator
 from .attention import ALL, Span
 from .parts import Linear, Pricing, divide, linear, once, whole
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Protocol
 
+from ..count.step import ROWS, SEQUENCES, TOKENS
+from ..count.work import Operator, Work
 from ..errors import UnsupportedError
 from ..record import field, record, replace
-from ..step import ROWS, SEQUENCES, TOKENS
-from ..work import Operator, Work
 from . import formats
 from .formats import BF16, Format
 from .parts import Linear, Part, linear, parameters, whole
@@ -132,7 +132,7 @@ class Model:
         side: its encoder, where that is another stack of layers or has no head.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
-        cases: what :func:`roofline.explanation.explain` has made of it, kept for the next question.
+        cases: what :func:`roofline.explain` has made of it, kept for the next question.
     """
 
     name: str

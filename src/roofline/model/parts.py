@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from ..count.step import ROWS, TOKENS
+from ..count.work import Operator, Terms
 from ..errors import InputError
 from ..record import record
-from ..step import ROWS, TOKENS
-from ..work import Operator, Terms
 from .formats import Format
 
 
@@ -210,7 +210,7 @@ def times(terms: Terms, factor: float) -> Terms:
 
 def once(value: float) -> Terms:
     """A cost that is paid once per step."""
-    from ..step import ONE
+    from ..count.step import ONE
 
     return ((ONE, whole(value)),)
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.step import SEQUENCES, TOKENS
+from ..count.work import Operator
 from ..record import record
-from ..step import SEQUENCES, TOKENS
-from ..work import Operator
 from .formats import FP32, Format
 from .parts import Linear, Pricing, linear, once, whole
 

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import catalogue
+from ..count.step import TOKENS, entries, held, pairs
+from ..count.work import Operator
 from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from ..record import record
-from ..step import TOKENS, entries, held, pairs
-from ..work import Operator
 from .config import Config, read_json, short
 from .families.common import dtype
 from .ffn import Experts

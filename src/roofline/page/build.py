@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import words as core_words
-from ..explanation import Explanation
+from ..bound.explanation import Explanation
 from . import live as browser
 from . import squeeze
 from .bundle import FOLDER, bundle, read

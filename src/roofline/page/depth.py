@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..count.work import Operator
 from ..model import Model
 from ..model.model import Uniform
 from ..parallel.layout import Parallel
 from ..record import replace
-from ..work import Operator
 from .factors import probed
 
 TABLES = {"uniform": (False, None), "own": (True, None), "cast": (True, "fp8")}

@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 
 from ..errors import InputError, MissingExtra, RooflineError
-from ..machine.here import data_folder
+from ..files.folders import data_folder
 
 NAME = "@wllama/wllama"
 VERSION = "3.13.0"

@@ -1,6 +1,6 @@
 """Work with formats and devices left open: the table that the page evaluates.
 
-A :class:`~roofline.work.Work` is made for chosen formats. Its coefficients are affine in the
+A :class:`~roofline.count.work.Work` is made for chosen formats. Its coefficients are affine in the
 bytes an element of the weights (w), the cache (c) and the activations (a), so one table
 serves every choice: a term ``[quantity, coefficient, "w"]`` stands for coefficient·w. The
 factors are not a second model: they are read off ``model.work`` itself at four probe formats
@@ -22,6 +22,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ..count.work import BYTES, Operator, Work
 from ..errors import InputError, UnsupportedError
 from ..model import Model
 from ..model.formats import Format
@@ -29,7 +30,6 @@ from ..model.model import Uniform
 from ..parallel.layout import Parallel
 from ..parallel.split import split
 from ..record import replace
-from ..work import BYTES, Operator, Work
 
 # Sizes (w, c, a) at which work is looked at. The first four give the factors, the last checks.
 _PROBES = ((1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (3, 5, 7))

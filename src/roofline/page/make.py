@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import words as core_words
-from ..bound import Case
+from ..bound.case import Case
+from ..bound.explanation import Explanation, explain_case
+from ..count.step import Step
 from ..errors import InputError, RooflineError, UnsupportedError
-from ..explanation import Explanation, explain_case
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model import Model
 from ..model import load as load_model
 from ..parallel import Parallel
-from ..step import Step
 from . import build, squeeze
 from .bundle import bundle, read
 from .data import MACHINES, MODELS, page_data

@@ -24,7 +24,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from ..bound import Case
+from ..bound.case import Case
+from ..count.step import LARGEST, Step
 from ..errors import InputError, NotFound
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
@@ -35,7 +36,6 @@ from ..predict import Predictor, Profile, predict_step
 from ..predict.profile import load as load_profile
 from ..predict.profile import names
 from ..predict.similar import Likeness, interval, likeness
-from ..step import LARGEST, Step
 
 BATCHES = tuple(1 << i for i in range(13))
 TOKENS = tuple(1 << i for i in range(18))

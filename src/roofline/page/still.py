@@ -9,12 +9,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from .. import answer
+from ..bound.explanation import Explanation
 from ..chart import picture
 from ..chart.layout import Plane, lay_out
 from ..chart.place import Box
 from ..chart.terminal import width_of
-from ..explanation import Explanation
+from ..say import answer
 from ..units import count, digits, seconds, si
 from ..words import Words
 

@@ -27,14 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..count.reach import Reach
+from ..count.step import ONE, ROWS, TOKENS, Quantity
+from ..count.work import Operator
 from ..model.ffn import Experts
 from ..model.model import Model
 from ..model.parts import Part, whole
 from ..record import replace
-from ..step import ONE, ROWS, TOKENS, Quantity
-from ..work import Operator
 from .layout import Parallel
-from .reach import Reach
 from .shard import divided
 
 TAKEN_IN = {"fp8": 1 + 4 / 128, "int8": 1.0, "fp4": 0.5 + 1 / 16}

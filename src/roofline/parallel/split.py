@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..count.step import ONE, Quantity
+from ..count.work import BYTES, Operator, Work
 from ..model.formats import Format
 from ..model.model import Model, together
 from ..record import record, replace
-from ..step import ONE, Quantity
-from ..work import BYTES, Operator, Work
 from .collectives import talk
 from .layout import Parallel
 from .shard import stages

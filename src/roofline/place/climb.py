@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ..step import Step
+from ..count.step import Step
 from .gap import WALL, Cause, weighted_line
 from .placed import Placed
 

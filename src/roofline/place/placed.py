@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..bound import Bound, Case
+from ..bound.case import Bound, Case
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..points import Point

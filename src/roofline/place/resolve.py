@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..bound import Case
+from ..bound.case import Case
 from ..errors import InputError, NotFound, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..bound import Case
-from ..step import Quantity, Step
+from ..bound.case import Case
+from ..count.step import Quantity, Step
 
 
 @dataclass(frozen=True, slots=True)

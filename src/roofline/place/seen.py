@@ -8,13 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..achieved import Achieved, achieved
-from ..answer import counted, measured
-from ..counters import Counter, counter
-from ..explanation import Explanation
+from ..bound.achieved import Achieved, achieved
+from ..bound.counters import Counter, counter
+from ..bound.explanation import Explanation
 from ..points import Part, Point, Seconds
-from ..words import Words
-from . import report
 from .gap import Gap
 from .judgement import judged
 from .placed import Placed, place
@@ -23,6 +20,8 @@ from .placed import Placed, place
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A speed of a step with its place under the roof, or a counter.
+
+    In words: :mod:`roofline.say.seen`.
 
     Attributes:
         answer: the step.
@@ -43,14 +42,6 @@ class Seen:
             return self.counter.held(self.answer.bound)
         assert self.gap is not None
         return self.speed.to_json() | {"verdict": self.gap.to_json()}
-
-    def rows(self, words: Words) -> list[tuple[str, str]]:
-        """As labelled sentences."""
-        if self.counter is not None:
-            return [counted(self.counter, self.answer, words)]
-        assert self.speed is not None and self.placed is not None and self.gap is not None
-        first, *rest = report.explain(self.placed, self.gap, words)
-        return [measured(self.speed, words), *(row for row in rest if row != first)]
 
 
 def seen(text: str, answer: Explanation) -> Seen:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..bound import Case
+from ..bound.case import Case
+from ..count.step import Group, Step
 from ..points import Part, Point
 from ..record import replace
-from ..step import Group, Step
 
 MOST_TOGETHER = 1 << 20
 """Sequences of a rate whose batch nobody said: so many that what they share costs nothing."""

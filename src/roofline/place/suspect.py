@@ -27,12 +27,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from ..bound import Case
+from ..bound.case import Case
+from ..count.step import Step
 from ..errors import RooflineError
 from ..parallel.layout import Parallel, divisors
 from ..points.point import UNSAID
 from ..record import replace
-from ..step import Step
 from .gap import Cause
 from .placed import Placed, place
 

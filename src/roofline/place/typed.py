@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..bound import ALONE, Case
+from ..bound.case import ALONE, Case
+from ..count.step import Group, Step
 from ..errors import InputError
 from ..machine.load import entries
 from ..machine.load import load as load_machine
@@ -14,7 +15,6 @@ from ..model.load import load as load_model
 from ..parallel.layout import Parallel
 from ..points import Part, Point, Seconds
 from ..record import replace
-from ..step import Group, Step
 from .counted import place_bytes
 from .placed import Placed, place
 

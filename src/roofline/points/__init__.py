@@ -2,8 +2,7 @@
 
 A point says which steps ran and how long they took. It knows nothing of a roof; `place` puts it
 under one. Points come from `roofline bench` (`engines`) or from the result files of other tools
-(`engines.importers`), and live in append-only files (`points.file`,
-`points.journal`).
+(`results`), and live in append-only files (`points.file`, `points.journal`).
 """
 
 from .file import read_points

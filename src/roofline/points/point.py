@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from ..count.step import Group
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..record import replace
-from ..step import Group
 
 SCHEMA = "roofline.points/1"
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..bound import Case
+from ..bound.case import Case
+from ..count.step import Step
 from ..machine.load import load as load_machine
 from ..model.load import load as load_model
 from ..parallel import Parallel
-from ..step import Step
 from .interval import Interval
 from .prediction import (
     Prediction,

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..bound import Case
+from ..bound.case import Case
+from ..count.step import Step
 from ..errors import InputError
 from ..parallel import Parallel
 from ..points import Point as Measured
 from ..record import replace
-from ..step import Step
 from .fit import Prior, fit
 from .interval import quantiles
 from .kernel import Plan

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..count.step import Number, Quantity, Step
+from ..count.work import Terms, Work, merge
 from ..machine.links import Wiring
-from ..step import Number, Quantity, Step
-from ..work import Terms, Work, merge
 
 DRAFT = 16
 """Groups with at most this many new tokens a sequence run decode kernels."""

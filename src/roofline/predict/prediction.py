@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import capacity
+from ..bound import hold
+from ..bound.explanation import accepted
+from ..count.step import Step
 from ..errors import InputError
-from ..explanation import accepted
-from ..step import Step
 from .interval import Interval
 from .lengths import Lengths
 from .predictor import Predictor
@@ -100,7 +100,7 @@ class Prediction:
         if self.step is None:
             return {}
         case, step = self.predictor.case, self.step
-        fits = capacity.to_json(case, step, case.fit(step))
+        fits = hold.to_json(case, step, case.fit(step))
         return {"fits": fits, **accepted(step, self.times["step"].value)}
 
 
@@ -155,7 +155,7 @@ def predict_served(
     places = [x for x in (limit, p.places(prompt + int(0.6 * output))) if x is not None]
     most = min(places) if places else None
     if most is not None and most < 1:
-        raise InputError(p.no_room(prompt + output))
+        raise p.no_room(prompt + output)
     found: Served = steady(p, concurrency, prompt, output, most)
     like = likeness(p, concurrency)
     step = Step.decode(found.running, prompt + output // 2)

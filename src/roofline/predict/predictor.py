@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..arrays import Table
-from ..bound import Case
+from ..bound.arrays import Table
+from ..bound.case import Case
+from ..bound.hold import NoRoom
+from ..count.step import Group, Number, Step
 from ..engines.known import check
 from ..parallel.split import split
 from ..record import replace
-from ..step import Group, Number, Step
 from .device import Device, device
 from .kernel import Plan
 from .profile import Profile, Resolved
@@ -153,16 +154,9 @@ class Predictor:
         """Sequences of ``tokens`` tokens that memory holds at once, ``None`` where unknown."""
         return self.case.fit(Step.decode(1, tokens)).max_batch
 
-    def no_room(self, tokens: int) -> str:
-        """A sentence for a server that has no room for one sequence of so many tokens: what would
-        hold it."""
-        from .. import capacity
-        from ..words import Words
-
-        case, step, english = self.case, Step.decode(1, tokens), Words("en")
-        why = capacity.lacks(case, step, case.fit(step), english)
-        held = capacity.held(case, step, english)
-        return f"{case.model.name} with a sequence of {tokens} tokens does not fit: {why}; {held}"
+    def no_room(self, tokens: int) -> NoRoom:
+        """The refusal of a server that has no room for one sequence of so many tokens."""
+        return NoRoom(self.case, Step.decode(1, tokens))
 
     def roof(self, step: Step) -> float:
         """The bound of a step, seconds."""

@@ -49,7 +49,7 @@ def request(p: Predictor, batch: int, prompt: int, output: int) -> Request:
     places = p.places(prompt + output)
     running = batch if places is None else min(batch, places)
     if running < 1:
-        raise InputError(p.no_room(prompt + output))
+        raise p.no_room(prompt + output)
     prefill = p.prefill(running, prompt)
     decode = p.decode(running, prompt, output)
     waves = batch / running

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..step import Step
+from ..count.step import Step
 from .predictor import Predictor
 from .steptime import Parts
 

@@ -20,8 +20,8 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
+from ..count.step import Group, Step
 from ..errors import InputError
-from ..step import Group, Step
 from .lengths import Lengths
 from .predictor import Predictor
 
@@ -166,7 +166,7 @@ def _room(p: Predictor, longest: int) -> float:
     if places is None:
         return float("inf")
     if places < 1:
-        raise InputError(p.no_room(longest))
+        raise p.no_room(longest)
     return float(places) * longest
 
 

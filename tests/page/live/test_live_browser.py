@@ -11,11 +11,11 @@ import page.live.reference as ref
 from page.conftest import FLAGS
 from page.live.pages import CONFIG, Reader, changed, lines, served, tiny_shape
 from roofline import cli
+from roofline.count.step import Step
 from roofline.machine.load import load as load_machine
 from roofline.model.load import from_config
 from roofline.page.bundle import bundle
 from roofline.points import read_points
-from roofline.step import Step
 
 
 @pytest.fixture(scope="module")

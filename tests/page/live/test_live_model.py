@@ -9,9 +9,9 @@ from importlib.util import find_spec
 import pytest
 
 from page.live.pages import Reader, changed, served
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.page import engine, live
-from roofline.step import Step
 
 CACHE = os.path.join(os.path.dirname(__file__), "..", "..", "..", ".cache", "roofline")
 COMMON = set("the a an of and to in is it that was for on are with as his they at be".split())

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import page.live.reference as ref
+from roofline.count.step import Step
 from roofline.errors import UnsupportedError
 from roofline.model import load as load_model
 from roofline.model.load import entries, from_config
 from roofline.page import live
 from roofline.page.bundle import FOLDER, bundle, read
-from roofline.step import Step
 
 READ = (
     'import { readFileSync } from "node:fs";\nconst given = JSON.parse(readFileSync(0, "utf8"));\n'

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...count.step import ONE, TOKENS
+from ...count.work import Operator
 from ...record import record
-from ...step import ONE, TOKENS
-from ...work import Operator
 from ..attention import Attention, Span
 from ..config import Config
 from ..ffn import Mlp

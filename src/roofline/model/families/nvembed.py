@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...count.step import ONE, TOKENS
+from ...count.work import Operator
 from ...record import record
-from ...step import ONE, TOKENS
-from ...work import Operator
 from ..config import Config
 from ..model import Layer, Model
 from ..parts import Linear, Pricing, linear

@@ -1,0 +1,182 @@
+"""Arrays of steps at once: an operator table is a matrix, a step a vector of quantities.
+
+``seconds of arithmetic = A · q`` and ``seconds of traffic = T · q``, one row per operator, so
+a chunk of steps is two small matrix products; chunks fit in cache. Same table, same bounds as
+:meth:`roofline.bound.Case.bound`, which a property test holds it to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..count.step import Step
+from ..record import record
+from .case import Case
+from .chain import Chain
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+CHUNK = 8192
+"""Steps evaluated at once: quantities and operators of a chunk stay in a core's L2 cache."""
+
+
+@record
+class Bounds:
+    """Many steps under the roof: arrays of one length, SI base units.
+
+    The attributes mean what those of :class:`roofline.bound.Bound` mean.
+    """
+
+    flops: Floats
+    weights: Floats
+    kv_read: Floats
+    kv_write: Floats
+    state: Floats
+    compute_s: Floats
+    memory_s: Floats
+    serial_s: Floats
+    tokens: Floats
+    communication_s: Floats
+
+    @property
+    def compulsory(self) -> Floats:
+        """All compulsory bytes."""
+        return self.weights + self.kv_read + self.kv_write + self.state
+
+    @property
+    def intensity(self) -> Floats:
+        """FLOP/byte."""
+        return self.flops / self.compulsory
+
+    @property
+    def overlapped_s(self) -> Floats:
+        """The overlapped bound."""
+        import numpy as np
+
+        return np.maximum(np.maximum(self.compute_s, self.memory_s), self.communication_s)
+
+    @property
+    def memory_bound(self) -> Any:
+        """Whether traffic takes longer than arithmetic."""
+        return self.memory_s > self.compute_s
+
+    def bound(self, i: int) -> str:
+        """What takes longest in one of the steps: ``memory``, ``compute``, ``communication``."""
+        if self.communication_s[i] > max(self.memory_s[i], self.compute_s[i]):
+            return "communication"
+        return "memory" if self.memory_s[i] > self.compute_s[i] else "compute"
+
+    @property
+    def tokens_per_s(self) -> Floats:
+        """New tokens a second at best."""
+        return self.tokens / self.overlapped_s
+
+
+class Table:
+    """A case as matrices, for arrays of steps.
+
+    >>> table = Table(case)
+    >>> table.bounds(Step.decode(batch=numpy.arange(1, 1001), context=2048)).tokens_per_s
+    """
+
+    def __init__(self, case: Case) -> None:
+        self._chains = tuple(_Matrices(chain) for chain in case.chains)
+
+    def bounds(self, step: Step) -> Bounds:
+        """Bounds of every step; the step's numbers are arrays of one length, or numbers."""
+        import numpy as np
+
+        numbers = [x for g in step.groups for x in (g.batch, g.new_tokens, g.past)]
+        length = max(np.size(x) for x in numbers)
+        out = np.empty((9, length))
+        talk = np.zeros(length)
+        for start in range(0, length, CHUNK):
+            end = min(start + CHUNK, length)
+            part = _slice(step, start, end, length)
+            first, *others = self._chains
+            first.price(part, out[:, start:end], talk[start:end])
+            for chain in others:  # a step takes as long as the longest of its chains
+                _take_longer(chain, part, out[:, start:end], talk[start:end])
+            out[8, start:end] = part.tokens_out
+        columns: list[Floats] = [*out, talk]
+        return Bounds(*columns)
+
+
+def _take_longer(chain: _Matrices, part: Step, out: Floats, talk: Floats) -> None:
+    import numpy as np
+
+    other, told = np.empty_like(out), np.zeros_like(talk)
+    chain.price(part, other, told)
+    now, then = (np.maximum(x[5:7].max(axis=0), y) for x, y in ((other, told), (out, talk)))
+    longer = now > then
+    out[:, longer] = other[:, longer]
+    talk[longer] = told[longer]
+
+
+class _Matrices:
+    def __init__(self, chain: Chain) -> None:
+        import numpy as np
+
+        self.quantities = chain.quantities
+        n = len(self.quantities)
+        talking = {exchange.row for exchange in chain.talk}
+        rows = [row for i, row in enumerate(chain.rows) if i not in talking]
+        count = len(rows)
+        arithmetic, traffic, totals = np.zeros((count, n)), np.zeros((count, n)), np.zeros((7, n))
+        for i, (row, peak) in enumerate(rows):
+            _, flops, *kinds = row
+            for q, c in flops:
+                arithmetic[i, q] += c / peak
+                totals[0, q] += c
+            for k, terms in enumerate(kinds, 1):
+                for q, c in terms:
+                    traffic[i, q] += c / chain.bandwidth
+                    totals[k, q] += c
+        totals[5] = arithmetic.sum(axis=0)
+        totals[6] = traffic.sum(axis=0)
+        talk = np.zeros((1 if chain.talk else 0, n))
+        for exchange in chain.talk:
+            for q, c in exchange.sent:
+                talk[0, q] += c * exchange.per_byte
+            for q, c in exchange.messages:
+                talk[0, q] += c * exchange.per_message
+        self._stacked = np.concatenate([arithmetic, traffic, totals, talk])
+        self._count = count
+
+    def price(self, part: Step, out: Floats, talk: Floats) -> None:
+        """Fill all columns but the tokens, and the seconds of communication."""
+        import numpy as np
+
+        n = self._count
+        q = np.empty((len(self.quantities), out.shape[1]))
+        for i, quantity in enumerate(self.quantities):
+            q[i] = quantity.value(part.groups)
+        priced = self._stacked @ q
+        out[:7] = priced[2 * n : 2 * n + 7]
+        np.maximum(priced[:n], priced[n : 2 * n], out=priced[:n])
+        np.sum(priced[:n], axis=0, out=out[7])
+        if len(priced) > 2 * n + 7:
+            talk[:] = priced[-1]
+            out[7] += talk
+
+
+def _slice(step: Step, start: int, end: int, length: int) -> Step:
+    import numpy as np
+
+    from ..count.step import Group
+
+    def cut(x: Any) -> Any:
+        if np.ndim(x) == 0:
+            return float(x)
+        return np.asarray(x[start:end], dtype=np.float64) if np.size(x) == length else float(x[0])
+
+    return Step(
+        step.phase,
+        tuple(
+            Group(cut(g.batch), cut(g.new_tokens), cut(g.past), g.all_logits) for g in step.groups
+        ),
+    )

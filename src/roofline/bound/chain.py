@@ -1,0 +1,357 @@
+"""A chain: operators that run one after another, priced against the ceilings.
+
+Rows of numbered terms, made once, so that a step costs a few multiply-adds each. On one
+device the chain is the model's work; on several there are two to hold a step against
+(:mod:`roofline.parallel.split`), and communication is a third ceiling beside arithmetic and
+traffic: bytes sent over a link, and messages that each take at least its latency.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from ..count.step import Number, Quantity, Step
+from ..count.work import Operator, Work
+from ..machine.links import Wire, Wiring
+from ..machine.machine import Figure
+from ..record import record
+
+
+@record
+class OperatorBound:
+    """One kind of operator under the roof, all its instances together.
+
+    Attributes:
+        name, kind, count, compute: of the operator; ``compute`` is the precision it runs in.
+        flops, bytes: FLOPs and compulsory bytes of all instances in the step.
+        seconds: serial bound of all instances.
+        bound: ``compute``, ``memory`` or ``communication``, the ceiling that takes longest.
+        sent, messages: bytes sent to other devices, and exchanges waited for.
+        wire: what they go over.
+    """
+
+    name: str
+    kind: str
+    count: int
+    compute: str
+    flops: Number
+    bytes: Number
+    seconds: float
+    bound: str
+    sent: Number = 0
+    messages: Number = 0
+    wire: Wire | None = None
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOP/byte, ``None`` where nothing crosses the memory bus."""
+        return self.flops / self.bytes if self.bytes else None
+
+
+@record
+class Talk:
+    """Communication of one device in a step.
+
+    Attributes:
+        seconds: Σ bytes sent/link + messages·latency.
+        sent: bytes sent to other devices.
+        messages: exchanges waited for, one after another.
+    """
+
+    seconds: float
+    sent: Number
+    messages: Number
+
+
+SILENCE = Talk(0.0, 0, 0)
+
+
+@record
+class Bound:
+    """A step under the roof. Times in seconds, bytes in bytes.
+
+    On several devices FLOPs, bytes and seconds are those of one of them (the busiest), tokens
+    and tokens per second those of all.
+
+    Attributes:
+        flops: FLOPs of the step.
+        weights, kv_read, kv_write, state: compulsory bytes by kind.
+        compute_s, memory_s: Σ FLOPs/peak and Σ bytes/bandwidth.
+        serial_s: the serial bound.
+        tokens: new tokens of the step.
+        ridge: FLOP/byte, for the step's mix of arithmetic.
+        shares: of the serial bound: weights, kv, state, compute, and on several devices
+            communication; they add up to 1.
+        talk: communication with other devices.
+    """
+
+    flops: Number
+    weights: Number
+    kv_read: Number
+    kv_write: Number
+    state: Number
+    compute_s: float
+    memory_s: float
+    serial_s: float
+    tokens: Number
+    ridge: float
+    shares: dict[str, float]
+    talk: Talk = SILENCE
+
+    @property
+    def communication_s(self) -> float:
+        """Σ bytes sent/link + messages·latency."""
+        return self.talk.seconds
+
+    @property
+    def sent(self) -> Number:
+        """Bytes sent to other devices."""
+        return self.talk.sent
+
+    @property
+    def messages(self) -> Number:
+        """Exchanges waited for."""
+        return self.talk.messages
+
+    @property
+    def compulsory(self) -> Number:
+        """All compulsory bytes."""
+        return self.weights + self.kv_read + self.kv_write + self.state
+
+    @property
+    def intensity(self) -> float:
+        """FLOP/byte of the step."""
+        return float(self.flops / self.compulsory)
+
+    @property
+    def overlapped_s(self) -> float:
+        """The overlapped bound."""
+        return max(self.compute_s, self.memory_s, self.talk.seconds)
+
+    @property
+    def memory_bound(self) -> bool:
+        """Whether traffic takes longer than arithmetic: intensity below the ridge."""
+        return self.memory_s > self.compute_s
+
+    @property
+    def communication_bound(self) -> bool:
+        """Whether communication takes longer than traffic and than arithmetic."""
+        return self.communication_s > max(self.memory_s, self.compute_s)
+
+    @property
+    def binds(self) -> str:
+        """The ceiling that takes longest: ``memory``, ``compute`` or ``communication``."""
+        if self.communication_bound:
+            return "communication"
+        return "memory" if self.memory_bound else "compute"
+
+    @property
+    def tokens_per_s(self) -> float:
+        """New tokens a second at best: over the overlapped bound."""
+        return float(self.tokens / self.overlapped_s)
+
+    @property
+    def peak_fraction(self) -> float:
+        """The most of the compute peak that the step can reach."""
+        return self.compute_s / self.overlapped_s
+
+
+@record
+class Exchange:
+    """A communicating operator's numbered terms, all its instances together, and their price.
+
+    Attributes:
+        row: its place among the operators.
+        sent, messages: terms of bytes and of messages.
+        wire: what they go over.
+        per_byte, per_message: seconds.
+    """
+
+    row: int
+    sent: tuple[tuple[int, float], ...]
+    messages: tuple[tuple[int, float], ...]
+    wire: Wire
+    per_byte: float
+    per_message: float
+
+    def cost(self, v: list[Number]) -> tuple[float, Number, Number]:
+        """Seconds, bytes and messages, on these values of the quantities."""
+        sent = sum(c * v[i] for i, c in self.sent)
+        messages = sum(c * v[i] for i, c in self.messages)
+        return sent * self.per_byte + messages * self.per_message, sent, messages
+
+    def bound(self, op: Operator, v: list[Number]) -> OperatorBound:
+        """The same as an operator under the roof."""
+        seconds, sent, messages = self.cost(v)
+        return OperatorBound(
+            op.name,
+            op.kind,
+            op.count,
+            compute="",
+            flops=0,
+            bytes=0,
+            seconds=seconds,
+            bound="communication",
+            sent=sent,
+            messages=messages,
+            wire=self.wire,
+        )
+
+
+class Chain:
+    """A work against ceilings.
+
+    Attributes:
+        work: what is priced.
+        rows: each operator with its numbered terms, and its compute ceiling in FLOP/s.
+        talk: each operator that communicates.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        bandwidth: float,
+        arithmetic: Mapping[str, tuple[str, Figure]],
+        wiring: Wiring,
+    ) -> None:
+        self.work = work
+        self.bandwidth = bandwidth
+        self._arithmetic = arithmetic
+        quantities, rows = work.plan()
+        self.quantities: tuple[Quantity, ...] = quantities
+        self.rows = tuple(
+            (row, arithmetic[row[0].compute][1].value if row[1] else math.inf) for row in rows
+        )
+        index = {q: i for i, q in enumerate(quantities)}
+
+        def numbered(op: Operator, kind: str) -> tuple[tuple[int, float], ...]:
+            return tuple((index[q], op.count * c) for q, c in getattr(op, kind))
+
+        def exchange(i: int, op: Operator) -> Exchange:
+            wire = wiring.wire(op.collective, op.group, op.reach)
+            sent, messages = numbered(op, "sent"), numbered(op, "messages")
+            return Exchange(i, sent, messages, wire, wire.second_per_byte, wire.second_per_message)
+
+        self.talk = tuple(exchange(i, op) for i, op in enumerate(work.operators) if op.collective)
+        silent = {e.row for e in self.talk}
+        self._busy = tuple(row for i, row in enumerate(self.rows) if i not in silent)
+
+    def bound(self, step: Step, *, fewest: bool = False) -> Bound:
+        """The step under the roof; ``fewest``: with all tokens choosing the same experts."""
+        groups = step.groups
+        v = [q.fewest(groups) if fewest else q.value(groups) for q in self.quantities]
+        bandwidth = self.bandwidth
+        flops = weights = kv_read = kv_write = state = 0
+        compute_s = serial_s = by_weights = by_kv = by_state = by_compute = 0.0
+        for (_, f_terms, w_terms, r_terms, k_terms, s_terms), peak in self._busy:
+            f = w = r = k = s = 0
+            for i, c in f_terms:
+                f += c * v[i]
+            for i, c in w_terms:
+                w += c * v[i]
+            for i, c in r_terms:
+                r += c * v[i]
+            for i, c in k_terms:
+                k += c * v[i]
+            for i, c in s_terms:
+                s += c * v[i]
+            arithmetic = f / peak
+            moved = w + r + k + s
+            traffic = moved / bandwidth
+            compute_s += arithmetic
+            if traffic >= arithmetic:
+                serial_s += traffic
+                by_weights += w
+                by_kv += r + k
+                by_state += s
+            else:
+                serial_s += arithmetic
+                by_compute += arithmetic
+            flops += f
+            weights += w
+            kv_read += r
+            kv_write += k
+            state += s
+        talk = SILENCE
+        if self.talk:
+            talk = self._told(v)
+            serial_s += talk.seconds
+        total = weights + kv_read + kv_write + state
+        scale = 1 / (bandwidth * serial_s)
+        shares = {
+            "weights": by_weights * scale,
+            "kv": by_kv * scale,
+            "state": by_state * scale,
+            "compute": by_compute / serial_s,
+        }
+        if self.talk:
+            shares["communication"] = talk.seconds / serial_s
+        return Bound(
+            flops,
+            weights,
+            kv_read,
+            kv_write,
+            state,
+            compute_s,
+            total / bandwidth,
+            serial_s,
+            step.tokens_out,
+            flops / (compute_s * bandwidth),
+            shares,
+            talk,
+        )
+
+    def _told(self, v: list[Number]) -> Talk:
+        parts = [exchange.cost(v) for exchange in self.talk]
+        return Talk(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+
+    def operators(self, step: Step) -> tuple[OperatorBound, ...]:
+        """Each kind of operator under the roof, in the order in which they run."""
+        v = [q.value(step.groups) for q in self.quantities]
+        talk = {exchange.row: exchange for exchange in self.talk}
+        found = []
+        costs = self.work.costs(step)
+        for i, (cost, (row, peak)) in enumerate(zip(costs, self.rows, strict=True)):
+            op: Operator = row[0]
+            if i in talk:
+                found.append(talk[i].bound(op, v))
+                continue
+            arithmetic, traffic = cost.flops / peak, cost.traffic / self.bandwidth
+            used = self._arithmetic[op.compute][0] if op.flops else op.compute
+            found.append(
+                OperatorBound(
+                    op.name,
+                    op.kind,
+                    op.count,
+                    used,
+                    cost.flops,
+                    cost.traffic,
+                    max(arithmetic, traffic),
+                    "compute" if arithmetic > traffic else "memory",
+                )
+            )
+        return tuple(found)
+
+    def sums(self) -> tuple[tuple[Quantity, float, float, float, float], ...]:
+        """Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state."""
+        found: dict[Quantity, list[float]] = {}
+        for (op, *_), peak in self.rows:
+            for q, c in op.flops:
+                sums = found.setdefault(q, [0, 0.0, 0, 0])
+                sums[0] += op.count * c
+                sums[1] += op.count * c / peak
+            for q, c in op.traffic:
+                found.setdefault(q, [0, 0.0, 0, 0])[2] += op.count * c
+            for q, c in op.state:
+                found[q][3] += op.count * c
+        return tuple((q, f, t, b, s) for q, (f, t, b, s) in found.items())
+
+    def where_matrices_cross(self) -> float | None:
+        """New tokens of a pass at which the weight matrices alone reach the ridge."""
+        seconds = read = 0.0
+        for (op, *_), peak in self.rows:
+            if op.kind == "linear":
+                seconds += op.count * sum(c for _, c in op.flops) / peak
+                read += op.count * sum(c for _, c in op.weights)
+        return read / (seconds * self.bandwidth) if seconds else None

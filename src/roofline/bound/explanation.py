@@ -1,0 +1,314 @@
+"""The answer: a model, a machine and a step in, the verdict out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..count.step import Step
+from ..machine.load import load as load_machine
+from ..machine.machine import Machine
+from ..model.load import load as load_model
+from ..model.model import Model
+from ..record import record, replace
+from .case import Bound, Case, Climb, Fit, OperatorBound
+from .verdict import Lever, Verdict, judge, levers
+
+SCHEMA = "roofline.explain/1"
+
+
+@record
+class Explanation:
+    """A step of a model on a machine, explained.
+
+    >>> e = explain("llama-3.1-8b", "h100-sxm", Step.decode(batch=1, context=2048))
+    >>> round(e.bound.intensity, 2), e.verdict.code, e.climb.crossing
+    (1.05, 'memory:weights', None)
+
+    Attributes:
+        case: the model and its formats under the machine's roof.
+        step: what is run.
+        bound: FLOPs, bytes, times.
+        climb: what a growing batch does.
+        fit: what fits in memory.
+        verdict: which ceiling binds.
+    """
+
+    case: Case
+    step: Step
+    bound: Bound
+    climb: Climb
+    fit: Fit
+    verdict: Verdict
+
+    @property
+    def levers(self) -> tuple[Lever, ...]:
+        """What would change it, most gain first."""
+        return levers(self.case, self.step, self.bound, self.climb, self.fit)
+
+    @property
+    def operators(self) -> tuple[OperatorBound, ...]:
+        """Each kind of operator under the roof."""
+        return self.case.operators(self.step)
+
+    @property
+    def fewest(self) -> Bound | None:
+        """The bound with the fewest experts read that can be, where their number decides: where
+        the step then takes less time. Else ``None``, and ``bound`` is what nothing beats."""
+        if self.case.routing(self.step) is None:
+            return None
+        least = self.case.bound(self.step, fewest=True)
+        return least if least.overlapped_s < 0.995 * self.bound.overlapped_s else None
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What was seen while the ceilings in use were measured, if it makes them doubtful."""
+        return self.case.machine.doubts if self.case.roof.kind == "measured" else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Assumptions made on the way."""
+        return (*self.case.model.notes, *self.case.notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as data, SI base units; ``null`` is unknown or does not exist."""
+        model, machine, bound = self.case.model, self.case.machine, self.bound
+        roof = self.case.roof
+        from .hold import to_json
+
+        return {
+            "schema": SCHEMA,
+            "model": {
+                "name": model.name,
+                "architecture": model.architecture,
+                "parameters": model.parameters,
+                "active_parameters": model.active_parameters,
+                "weights": self.case.weights,
+                "kv": self.case.kv,
+                "source": model.source,
+            },
+            "machine": {
+                "name": machine.name,
+                "id": machine.id,
+                "ceilings": self.case.kind,
+                "borrowed": self.case.borrowed,
+                "doubts": list(self.doubts),
+                "bandwidth": roof.bandwidth.to_json(),
+                "compute": {
+                    asked: {"precision": used, **figure.to_json()}
+                    for asked, (used, figure) in self.case.arithmetic.items()
+                },
+                "memory": machine.memory.to_json() if machine.memory else None,
+            },
+            "step": {
+                "phase": self.step.phase,
+                "groups": [
+                    {"batch": g.batch, "new_tokens": g.new_tokens, "past": g.past}
+                    for g in self.step.groups
+                ],
+            },
+            "parallel": None if self.case.parallel.single else self._parallel(),
+            "flops": bound.flops,
+            "bytes": {
+                "weights": bound.weights,
+                "kv_read": bound.kv_read,
+                "kv_write": bound.kv_write,
+                "state": bound.state,
+                "compulsory": bound.compulsory,
+                "activations": self.case.work.total("activations", self.step),
+                "sent": bound.sent,
+            },
+            "intensity": bound.intensity,
+            "ridge": bound.ridge,
+            "bound": {
+                "overlapped_s": bound.overlapped_s,
+                "serial_s": bound.serial_s,
+                "compute_s": bound.compute_s,
+                "memory_s": bound.memory_s,
+                "communication_s": bound.communication_s,
+                "tokens_per_s": bound.tokens_per_s,
+                "fewest_experts_s": (self.fewest or bound).overlapped_s,
+                **accepted(self.step, bound.overlapped_s),
+            },
+            "routing": self._routing(),
+            "verdict": {
+                "code": self.verdict.code,
+                "memory_bound": self.verdict.memory_bound,
+                "shares": self.verdict.shares,
+                "levers": [{"code": x.code, "at_most": x.gain, **x.values} for x in self.levers],
+            },
+            "intensity_limit": self.climb.limit,
+            "crossing_batch": self.climb.crossing,
+            "crossing_reason": self.climb.reason,
+            "linear_crossing_tokens": self.climb.linear_crossing,
+            "kv_outweighs_weights_batch": self.climb.kv_outweighs,
+            "fits": {
+                "weight_bytes": self.fit.weight_bytes,
+                "kv_bytes_per_sequence": self.fit.kv_bytes_per_sequence,
+                "max_batch": self.fit.max_batch,
+                "memory_bytes": self.fit.memory_bytes,
+                "usable": self.fit.usable,
+                **to_json(self.case, self.step, self.fit),
+            },
+            "operators": [
+                {
+                    "name": op.name,
+                    "kind": op.kind,
+                    "count": op.count,
+                    "compute": op.compute,
+                    "flops": op.flops,
+                    "bytes": op.bytes,
+                    "intensity": op.intensity,
+                    "seconds": op.seconds,
+                    "bound": op.bound,
+                    **({"sent": op.sent, "messages": op.messages} if op.wire else {}),
+                }
+                for op in self.operators
+            ],
+            "notes": list(self.notes),
+        }
+
+    def _routing(self) -> dict[str, Any] | None:
+        found = self.case.routing(self.step)
+        if found is None:
+            return None
+        return {
+            "experts": found.experts,
+            "active": found.active,
+            "expected": found.expected,
+            "decides": self.fewest is not None,
+        }
+
+    def _parallel(self) -> dict[str, Any]:
+        # The layout; what the numbers beside it count; what joins the devices.
+        layout, bound = self.case.parallel, self.bound
+        device, way = self.case.device(self.step), self.case.on_the_way(self.step)
+        shown = ["flops", "bytes", "intensity", "bound", "operators"]
+        return {
+            "tp": layout.tp,
+            "pp": layout.pp,
+            "ep": layout.ep,
+            "dp": layout.dp,
+            "devices": layout.devices,
+            "redundant_experts": layout.redundant,
+            "dispatch": layout.dispatch,
+            "combine": layout.combine,
+            "microbatches": layout.microbatches_of(self.step.batch),
+            "bubble": layout.bubble(self.step.batch),
+            "per_device": ["device", "fits"] if way else ["device", "fits", *shown],
+            "of_the_way_through_all_stages": shown if way else [],
+            "device": {
+                "flops": device.flops,
+                "weights": device.weights,
+                "kv": device.kv_read + device.kv_write,
+                "state": device.state,
+                "sent": device.sent,
+                "messages": device.messages,
+                "overlapped_s": device.overlapped_s,
+            },
+            "of_all_devices": ["step", "bound.tokens_per_s", "fits.max_batch", "crossing_batch"],
+            "messages": bound.messages,
+            "cache_copies": self.cache_copies,
+            "wires": [wire.to_json() for wire in self.case.wires],
+        }
+
+    @property
+    def cache_copies(self) -> float:
+        """How often the tensor-parallel devices of a replica hold a sequence's cache.
+
+        1 where it is divided; more where there are fewer key-value heads than devices, or
+        none to divide by (latent attention).
+        """
+        case, layout = self.case, self.case.parallel
+        if layout.tp == 1:
+            return 1.0
+        first = replace(self.step.groups[0], batch=1)
+        alone = Step(self.step.phase, (first,))
+        each = Step(self.step.phase, (replace(first, batch=layout.dp * layout.waves),))
+        whole = case.using(parallel=None).work.total("held", alone)
+        return float(layout.tp * case.work.total("held", each) / whole) if whole else 1.0
+
+    def __str__(self) -> str:
+        from ..say.answer import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from ..page import fragment
+
+        return fragment(self)
+
+
+def accepted(step: Step, seconds: float) -> dict[str, Any]:
+    """What a verify step's tokens per second take for granted, and those without it, as data."""
+    if not step.drafts:
+        return {}
+    return {
+        "tokens_per_s_assumes": "every drafted token is accepted",
+        "tokens_per_s_none_accepted": float(step.sequences / seconds),
+    }
+
+
+def explain(
+    model: Model | str,
+    machine: Machine | str,
+    step: Step | None = None,
+    *,
+    as_type: str | None = None,
+    **options: Any,
+) -> Explanation:
+    """Which ceiling the step hits, by how much, and what would change it.
+
+    Args:
+        model: a model, a catalogue name, or a path to a config.
+        machine: a machine, a catalogue name, or a path to a machine file.
+        step: what is run; by default one token of decode at a context of 2048, or for an
+            encoder 512 tokens.
+        as_type: the architecture to count a named model as; see
+            :func:`roofline.load_model`.
+        options: ``weights``, ``kv``, ``compute``, ``ceilings``, ``usable``: see
+            :class:`~roofline.bound.Case`.
+
+    Raises:
+        RooflineError: a name, file, format or precision that cannot be used.
+    """
+    if isinstance(model, str):
+        model = load_model(model, as_type)
+    if isinstance(machine, str):
+        machine = load_machine(machine)
+    if step is None:
+        step = Step.decode() if model.phase == "decode" else Step.encode()
+    if step.phase == "encode":
+        model = _encoder(model)
+    return explain_case(_case(model, machine, options), step)
+
+
+def explain_case(case: Case, step: Step) -> Explanation:
+    """The same for a case made before: the fast way to ask about many steps one by one.
+
+    Raises:
+        InputError: a step with a cache, of an encoder.
+    """
+    case = case.for_step(step)
+    bound = case.bound(step)
+    fit = case.fit(step)
+    return Explanation(case, step, bound, case.climb(step), fit, judge(bound, fit, step.batch))
+
+
+def _encoder(model: Model) -> Model:
+    # Kept with the model, as its cases are.
+    found: Model | None = model.cases.get("encoder")
+    if found is None:
+        found = model.cases["encoder"] = model.encoder()
+    return found
+
+
+def _case(model: Model, machine: Machine, options: dict[str, Any]) -> Case:
+    # A model keeps the cases made of it: asking again costs no second pricing.
+    key = ("case", id(machine), *sorted(options.items(), key=lambda item: item[0]))
+    kept = model.cases
+    found: Case | None = kept.get(key)
+    if found is None or found.machine is not machine:
+        if len(kept) > 256:
+            kept.clear()
+        found = kept[key] = Case(model, machine, **options)
+    return found

@@ -1,0 +1,190 @@
+"""The verdict: which ceiling a step hits, and what would change it, as codes and numbers.
+
+Codes: ``memory:weights``, ``memory:kv``, ``memory:state``, ``compute``, ``communication``,
+``capacity`` (does not fit) for a bound; ``overhead``, ``kernel``, ``routing`` and ``suspect``
+besides for a measured point. Words for them live in ``words/``, one file per language.
+
+A lever's gain is found by asking the model again with the change made: the time of the same
+step by the overlapped bound, before over after, so it is the most that the change can give.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..count.step import Step
+from ..errors import RooflineError
+from ..record import field, record, replace
+from .case import Bound, Case, Climb, Fit
+
+BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
+CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "routing", "suspect")
+
+
+@record
+class Lever:
+    """A change, and the most that it can give.
+
+    Attributes:
+        code: ``weights``, ``kv``, ``compute``, ``batch``, ``devices``, ``speculate``,
+            ``context``.
+        gain: at most so many times the tokens per second.
+        values: what it is changed to: ``{"to": "int4:128"}``, ``{"batch": 226}``; of a change
+            that makes a step fit also ``tokens_per_s`` at best; of more devices ``serial_gain``,
+            by the serial bound, where exchanges are waited for.
+    """
+
+    code: str
+    gain: float
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@record
+class Verdict:
+    """What holds a step back.
+
+    Attributes:
+        code: one of :data:`CODES`.
+        memory_bound: whether intensity is below the ridge, whatever the code.
+        shares: of the serial bound's time: weights, kv, state, compute, communication.
+    """
+
+    code: str
+    memory_bound: bool
+    shares: dict[str, float]
+
+
+def judge(bound: Bound, fit: Fit, batch: int) -> Verdict:
+    """The verdict on a step: the larger part of the ceiling that binds, or no room."""
+    if fit.holds(batch) is False:
+        code = "capacity"
+    elif bound.communication_bound:
+        code = "communication"
+    elif bound.memory_bound:
+        parts = {
+            "memory:weights": bound.weights,
+            "memory:kv": bound.kv_read + bound.kv_write,
+            "memory:state": bound.state,
+        }
+        code = max(parts, key=lambda name: parts[name])
+    else:
+        code = "compute"
+    return Verdict(code, bound.memory_bound, bound.shares)
+
+
+def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tuple[Lever, ...]:
+    """Changes worth making, most gain first; those that give under 1 % are left out.
+
+    Of a step that does not fit only those formats that make it fit (what else would hold it:
+    :func:`roofline.bound.hold.held_by`); of one that does, none after which it would not.
+    """
+    found: list[Lever] = []
+    lacking = fit.holds(step.batch) is False
+
+    def ask(code: str, values: dict[str, Any], **changes: Any) -> None:
+        try:
+            other = case.using(**changes)
+            gain = _gain(case, other, step)
+        except RooflineError:
+            return  # a format this machine has no ceiling for is no lever here
+        if gain is None:
+            return
+        if lacking:
+            if not other.fit(step).holds(step.batch):
+                return
+            values = {**values, "tokens_per_s": other.bound(step).tokens_per_s}
+        found.append(Lever(code, gain, values))
+
+    stored = case.model.formats(case.options["weights"], case.options["kv"])
+    scheme, cache, _ = stored
+    matrix = scheme.weight(_some_matrix(case))
+    for name in ("fp8", "int4:128"):
+        if (bound.memory_bound or lacking) and _size(name) < matrix.size - 0.05:
+            ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
+    for name in ("fp8", "int4:64"):
+        if _size(name) < cache.size - 0.05:
+            ask("kv", {"to": name}, kv=name)
+    if (
+        not (bound.memory_bound or lacking)
+        and "fp8" in case.roof.compute
+        and case.options["compute"] is None
+    ):
+        used = {precision for precision, _ in case.arithmetic.values()}
+        if not used & {"fp8", "fp4"}:
+            ask("compute", {"to": "fp8"}, weights="fp8", kv=case.options["kv"] or cache)
+    if not lacking:
+        found += _more_batch(case, step, bound, fit)
+        found += _speculate(case, step, bound)
+        found += _more_devices(case, step, bound)
+    kept = [lever for lever in found if lacking or lever.gain >= 1.01]
+    return tuple(sorted(kept, key=lambda lever: -lever.gain))
+
+
+def _gain(before: Case, after: Case, step: Step) -> float | None:
+    # Like with like: where only one of the two has to borrow a ceiling of the other kind, both
+    # are held against that kind throughout.
+    if before.borrowed != after.borrowed:
+        kind = "measured" if before.roof.kind == "datasheet" else "datasheet"
+        before, after = (case.using(ceilings=kind) for case in (before, after))
+        if before.borrowed or after.borrowed:
+            return None
+    return before.bound(step).overlapped_s / after.bound(step).overlapped_s
+
+
+def _some_matrix(case: Case) -> str:
+    return case.model.typical
+
+
+def _size(name: str) -> float:
+    from ..model.formats import parse
+
+    return parse(name).size
+
+
+def _more_batch(case: Case, step: Step, bound: Bound, fit: Fit) -> list[Lever]:
+    # The largest batch that fits; throughput, not latency.
+    batch = step.batch
+    if step.phase == "mixed" or not fit.max_batch or fit.max_batch <= batch:
+        return []
+    after = case.bound(step.with_batch(fit.max_batch))
+    gain = after.tokens_per_s / bound.tokens_per_s
+    return [Lever("batch", gain, {"batch": fit.max_batch, "step_s": after.overlapped_s})]
+
+
+def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
+    # Twice as many, by tensor parallelism, or by more replicas where there are several.
+    now = case.parallel
+    spread = now.ep == now.width
+    layouts = [{"tp": 2 * now.tp}, *([{"dp": 2 * now.dp}] if now.dp > 1 else [])]
+    joined = any(link.scope != "host" for link in case.machine.links)
+    found = []
+    for change in layouts:
+        ep = 2 * now.ep if spread and now.ep > 1 else now.ep
+        changes: dict[str, Any] = {"parallel": replace(now, **change, ep=ep)}
+        if not joined and case.options["link"] is None:
+            changes["link"] = math.inf  # nothing known of a link: at most what a perfect one gives
+        try:
+            after = case.using(**changes).bound(step)
+        except RooflineError:
+            continue  # it does not divide so, or no link joins so many
+        serial = bound.serial_s / after.serial_s
+        values = {"devices": 2 * now.devices, **change, "serial_gain": serial}
+        found.append(Lever("devices", bound.overlapped_s / after.overlapped_s, values))
+    return [max(found, key=lambda lever: lever.gain)] if found else []
+
+
+def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:
+    # Four drafted tokens, all accepted, the draft itself free: the most it can give.
+    if step.phase != "decode":
+        return []
+    drafted = 4
+    verify = Step(
+        "verify",
+        tuple(replace(g, new_tokens=drafted + 1, all_logits=True) for g in step.groups),
+    )
+    if case.fit(verify).holds(step.batch) is False:
+        return []
+    after = case.bound(verify)
+    gain = (drafted + 1) * bound.overlapped_s / after.overlapped_s
+    return [Lever("speculate", gain, {"drafted": drafted})]

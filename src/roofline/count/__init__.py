@@ -1,0 +1,1 @@
+"""What a step costs, as data: steps, their quantities, and operators over them."""

@@ -1,0 +1,1 @@
+"""Answers in words: every sentence, table and line that a person reads."""
