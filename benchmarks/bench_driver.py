@@ -24,7 +24,7 @@ from math import comb
 
 from roofline.engines import stepwise
 from roofline.engines.base import Job
-from roofline.engines.choose import Request, choose
+from roofline.engines.choose import BenchRequest, choose
 
 JOB = Job("decode", 1, 32)
 
@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each side of a pair")
     args = parser.parse_args()
-    request = Request(
+    request = BenchRequest(
         model=args.model,
         engine=args.engine,
         weights=args.weights,

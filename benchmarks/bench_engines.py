@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 
 from roofline.engines import drive
-from roofline.engines.choose import Request, choose
+from roofline.engines.choose import BenchRequest, choose
 from roofline.place.gap import judge
 from roofline.place.placed import place
 from roofline.place.resolve import Resolver
@@ -27,7 +27,7 @@ RUNS = (
 
 
 def climb(engine: str, weights: str, args: argparse.Namespace) -> None:
-    request = Request(
+    request = BenchRequest(
         model=args.model,
         engine=engine,
         weights=weights,

@@ -29,9 +29,9 @@ KEPT = {
 
 def child(args: argparse.Namespace) -> None:
     from roofline.engines.base import Job
-    from roofline.engines.choose import Request, choose
+    from roofline.engines.choose import BenchRequest, choose
 
-    request = Request(
+    request = BenchRequest(
         model=args.model,
         engine="torch",
         weights=args.weights,

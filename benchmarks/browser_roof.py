@@ -28,7 +28,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 from roofline.page import page
-from roofline.page.serve import Server
+from roofline.page.serve import PageServer
 
 FLAGS = [
     "--no-sandbox", "--headless=new", "--disable-quic", "--no-first-run",
@@ -182,7 +182,7 @@ def main():
         subprocess.run(compile_, check=True)
         flags = FLAGS + (["--enable-unsafe-webgpu"] if args.gpu else ["--disable-gpu"])
         browser = playwright.chromium.launch(executable_path=args.chromium, args=flags)
-        with Server(page(live=True)) as server:
+        with PageServer(page(live=True)) as server:
             serving = threading.Thread(target=server.serve_forever, daemon=True)
             serving.start()
             for _ in range(args.rounds):

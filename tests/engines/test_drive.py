@@ -12,12 +12,12 @@ import pytest
 from roofline.cli import main
 from roofline.engines import choose, drive, stepwise
 from roofline.engines.base import Job, Setup
-from roofline.engines.choose import Request
+from roofline.engines.choose import BenchRequest
 from roofline.engines.plan import Plan, doubling, plan
 from roofline.engines.roofs import highest
 from roofline.errors import InputError, RooflineError
 from roofline.model.load import load
-from roofline.points import PointsWriter, Roof, read_points
+from roofline.points import MeasuredRoof, PointsWriter, read_points
 from roofline.record import replace
 
 SETUP = Setup("fake", "1", "llama-3.2-1b", "bf16", "bf16", settings={"device": "cpu"})
@@ -105,9 +105,9 @@ class Looker:
         self.emulated: set[str] = set()
         self.looks = 0
 
-    def look(self) -> Roof:
+    def look(self) -> MeasuredRoof:
         self.looks += 1
-        return Roof(1e9 * self.looks, {"bf16": 1e11}, {}, 0.01)
+        return MeasuredRoof(1e9 * self.looks, {"bf16": 1e11}, {}, 0.01)
 
     def busy(self) -> float:
         return 0.9 if self.looks == 2 else 0.0
@@ -242,7 +242,9 @@ def test_points_of_another_model_are_not_taken_for_ours(tmp_path: Path) -> None:
 
 
 def test_the_higher_of_two_roofs() -> None:
-    roof = highest(Roof(2.0, {"a": 1.0}, {}, 0.1), Roof(4.0, {"a": 3.0, "b": 1.0}, {}, 0.2))
+    roof = highest(
+        MeasuredRoof(2.0, {"a": 1.0}, {}, 0.1), MeasuredRoof(4.0, {"a": 3.0, "b": 1.0}, {}, 0.2)
+    )
     assert (roof.bandwidth, dict(roof.compute), roof.spread) == (4.0, {"a": 3.0, "b": 1.0}, 0.5)
 
 
@@ -302,14 +304,14 @@ def test_choosing_imports_no_engine_and_says_what_it_will_do(
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        (Request(engine="endpoint"), "--url"),
-        (Request(url="http://x", prompts=(5,)), "--prompt"),
-        (Request(engine="llamacpp", device="cuda"), "--device"),
-        (Request(model="no-such-model", engine="torch", device="cpu"), "no-such-model"),
-        (Request(model="llama-3.1-405b", engine="torch", device="cpu"), "--layers"),
+        (BenchRequest(engine="endpoint"), "--url"),
+        (BenchRequest(url="http://x", prompts=(5,)), "--prompt"),
+        (BenchRequest(engine="llamacpp", device="cuda"), "--device"),
+        (BenchRequest(model="no-such-model", engine="torch", device="cpu"), "no-such-model"),
+        (BenchRequest(model="llama-3.1-405b", engine="torch", device="cpu"), "--layers"),
     ],
 )
-def test_wrong_requests(request_: Request, says: str) -> None:
+def test_wrong_requests(request_: BenchRequest, says: str) -> None:
     with pytest.raises(InputError, match=says):
         choose.choose(request_)
 

@@ -36,10 +36,10 @@ def topology(cores=2, caches=None, **kwargs):
 
 def figure(key, best=100.0, **kwargs):
     """A figure of three windows."""
-    from roofline.measure.sampling import Figure
+    from roofline.measure.sampling import Estimate
 
     values = {"label": "a way", "median": best * 0.95, "spread": 0.05, "windows": 3}
-    return Figure(key, best=best, **{**values, **kwargs})
+    return Estimate(key, best=best, **{**values, **kwargs})
 
 
 class Namespace:

@@ -9,7 +9,7 @@ from fakes.measure_fakes import topology
 from roofline.errors import RooflineError
 from roofline.measure import bandwidth, portable, session
 from roofline.measure.crew import Crew
-from roofline.measure.limits import Limits
+from roofline.measure.limits import HostLimits
 from roofline.measure.sampling import sample
 from roofline.measure.topology import Cache, Core
 
@@ -19,7 +19,7 @@ GIB = 1 << 30
 
 
 def limits(t, memory=16 * GIB, quota=None):
-    return Limits(t.cores, quota, memory)
+    return HostLimits(t.cores, quota, memory)
 
 
 def test_memory_is_far_beyond_the_last_level():
@@ -44,7 +44,7 @@ def test_levels_of_private_and_shared_caches():
 
 def test_only_our_threads_share_a_cache():
     t = topology(cores=4)
-    alone = Limits(t.cores[:1], None, 16 * GIB)
+    alone = HostLimits(t.cores[:1], None, 16 * GIB)
     sizes = {level.key: level.sizes for level in bandwidth.levels(t, alone)}
     assert sizes["L3"] == (16 << 20, 8 << 20)
 

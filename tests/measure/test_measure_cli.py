@@ -15,7 +15,7 @@ from roofline import cli
 from roofline.cli import measure as verb
 from roofline.machine.load import from_data, load
 from roofline.measure import consistency, devices, quiet, record, session, store
-from roofline.measure.limits import Limits
+from roofline.measure.limits import HostLimits
 from roofline.measure.quiet import Finding
 from roofline.measure.sampling import Candidate, Probe, Series, Window, sample
 from roofline.measure.session import Result
@@ -94,9 +94,9 @@ def test_interrupt_keeps_what_is_done(folder):
 def fake_result(**kwargs):
     t = topology()
     made = Result(
-        device=devices.Device("cpu", t.name, "cpu", t.memory, 2),
+        device=devices.ProbedDevice("cpu", t.name, "cpu", t.memory, 2),
         topology=t,
-        limits=Limits(t.cores, None, 32 << 30),
+        limits=HostLimits(t.cores, None, 32 << 30),
         mode="quick",
         kernels="test",
     )

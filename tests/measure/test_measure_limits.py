@@ -97,7 +97,7 @@ def test_affinity_the_topology_does_not_know(tmp_path):
 
 @pytest.mark.parametrize(("quota", "threads"), [(0.5, 1), (1.0, 1), (1.97, 2), (2.5, 2), (99, 8)])
 def test_whole_threads_within_a_quota(quota, threads):
-    assert limits.Limits(machine().cores, quota, None).threads == threads
+    assert limits.HostLimits(machine().cores, quota, None).threads == threads
 
 
 def test_swapped(tmp_path):

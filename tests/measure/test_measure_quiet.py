@@ -11,7 +11,7 @@ from fakes.measure_fakes import figure, topology, tree
 from roofline.measure import limits as limits_module
 from roofline.measure import quiet
 from roofline.measure import topology as topology_module
-from roofline.measure.limits import Limits
+from roofline.measure.limits import HostLimits
 from roofline.measure.quiet import Snapshot
 from roofline.measure.topology import Core
 
@@ -35,7 +35,7 @@ def snap(**kwargs):
 
 def two_cores():
     t = topology()
-    return Limits(t.cores, None, None)
+    return HostLimits(t.cores, None, None)
 
 
 def codes(findings):
@@ -96,7 +96,7 @@ def test_what_does_not_repeat_is_said_of_the_worst_roof():
 
 def test_setting():
     t = topology(hypervisor="kvm", governor="powersave", huge_pages="never")
-    limits = Limits(t.cores[:1], 0.5, None, 1 << 30)
+    limits = HostLimits(t.cores[:1], 0.5, None, 1 << 30)
     found = codes(quiet.setting(t, limits, battery=True))
     assert found == {
         "virtual": "note",
@@ -112,7 +112,7 @@ def test_setting():
 def test_setting_of_a_server():
     cores = (Core((0, 4), 0), Core((1, 5), 1))
     t = topology(cores=2, governor="powersave", features=frozenset({"hwp"}))
-    limits = Limits(cores, None, None)
+    limits = HostLimits(cores, None, None)
     assert codes(quiet.setting(t, limits, battery=False)) == {"numa": "note", "smt": "note"}
 
 

@@ -14,8 +14,8 @@ from roofline.files import folders
 from roofline.machine import diff, here
 from roofline.machine.load import entries, from_data, load
 from roofline.measure import match, record, store
-from roofline.measure.devices import Device
-from roofline.measure.limits import Limits
+from roofline.measure.devices import ProbedDevice
+from roofline.measure.limits import HostLimits
 from roofline.measure.quiet import Finding
 from roofline.measure.session import Result
 from roofline.record import replace
@@ -25,9 +25,9 @@ from roofline.words import Words
 def result(**kwargs):
     t = topology()
     made = Result(
-        device=Device("cpu", t.name, "cpu", t.memory, 2),
+        device=ProbedDevice("cpu", t.name, "cpu", t.memory, 2),
         topology=t,
-        limits=Limits(t.cores, None, 32 << 30),
+        limits=HostLimits(t.cores, None, 32 << 30),
         mode="quick",
         kernels="llvmlite",
         seconds=9.5,
@@ -81,7 +81,7 @@ def test_nothing_in_the_file_names_a_person_or_a_host(monkeypatch):
 
 def test_a_container_has_the_memory_of_its_limit():
     t = topology()
-    data = record.machine(result(limits=Limits(t.cores, None, 1 << 30, 2 << 30)))
+    data = record.machine(result(limits=HostLimits(t.cores, None, 1 << 30, 2 << 30)))
     assert data["memory"]["capacity"]["value"] == 2 << 30
 
 
@@ -206,7 +206,7 @@ def test_here_before_and_after(folder):
 
 def test_here_prefers_an_accelerator(folder):
     for device in ("cpu", "cuda:1", "cuda:0"):
-        made = result(device=Device(device, "X", "cuda", 1 << 30))
+        made = result(device=ProbedDevice(device, "X", "cuda", 1 << 30))
         store.keep(record.machine(made), here.path_for(device))
         store.keep(record.machine(made), here.path_for(device))  # leaves a .before file
     assert list(here.measured()) == ["cuda0", "cuda1", "cpu"]

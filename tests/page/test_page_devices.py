@@ -23,7 +23,7 @@ from roofline.model.load import from_config
 from roofline.page.bundle import bundle
 from roofline.page.data import machine_json, page_data
 from roofline.page.make import page as make_page
-from roofline.page.serve import Server
+from roofline.page.serve import PageServer
 from roofline.parallel import Parallel
 from roofline.parallel.split import split
 from roofline.say import answer
@@ -217,7 +217,7 @@ def test_a_served_page_says_what_python_answers(browser):
     }  # fmt: skip
     things = {"models": ["llama-3.1-70b"], "machines": ["h100-sxm", "mi300x", "rtx-4090"]}
     page_text = make_page(**things, language="en", live=True)
-    with Server(page_text) as server:
+    with PageServer(page_text) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         context = browser.new_context(locale="en-US")

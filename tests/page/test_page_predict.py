@@ -27,7 +27,7 @@ from roofline.page.data import page_data
 from roofline.page.make import oracle as make_oracle
 from roofline.page.make import page as make_page
 from roofline.page.predicted import BATCHES, TOKENS, grids
-from roofline.page.serve import Server
+from roofline.page.serve import PageServer
 from roofline.parallel import Parallel
 from roofline.predict import predict
 
@@ -159,11 +159,11 @@ def test_an_unknown_engine_is_refused():
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[PageServer]:
     things = {"models": [MODEL, "qwen3-0.6b"], "machines": [MACHINE, "rtx-4090"]}
     asks = make_oracle(MODEL, [MACHINE], **things)
     page = make_page(MODEL, [MACHINE], **things, language="en", live=True, oracle=asks)
-    with Server(page, oracle=asks) as running:
+    with PageServer(page, oracle=asks) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield running
@@ -171,7 +171,9 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
-def post(server: Server, body: Any, path: str = "/api/predict", **headers: str) -> tuple[int, Any]:
+def post(
+    server: PageServer, body: Any, path: str = "/api/predict", **headers: str
+) -> tuple[int, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     own = {"Origin": server.address.rstrip("/"), "Content-Type": "application/json", **headers}
     connection.request("POST", path, json.dumps(body), own)

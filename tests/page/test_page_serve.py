@@ -12,7 +12,7 @@ import pytest
 from roofline.errors import InputError
 from roofline.model import load as load_model
 from roofline.page.make import page as make_page
-from roofline.page.serve import LARGEST_CONFIG, Server, config_answer
+from roofline.page.serve import LARGEST_CONFIG, PageServer, config_answer
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -22,8 +22,8 @@ LLAMA = {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(make_page(language="en", live=True)) as running:
+def server() -> Iterator[PageServer]:
+    with PageServer(make_page(language="en", live=True)) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield running
@@ -113,9 +113,9 @@ def test_lengths(server):
 
 def test_a_port_in_use_is_said(server):
     with pytest.raises(InputError, match="cannot be used"):
-        Server("", server.port)
+        PageServer("", server.port)
     with pytest.raises(InputError):
-        Server("", 99999)
+        PageServer("", 99999)
 
 
 def test_names_from_a_config_are_short_and_no_path():

@@ -21,7 +21,7 @@ from roofline.place.climb import climbs
 from roofline.place.gap import fixed_time
 from roofline.place.judgement import judged
 from roofline.place.resolve import Resolver, short_config, shortened
-from roofline.points import Part, Point, PointsWriter, Roof, Seconds
+from roofline.points import MeasuredRoof, Part, Point, PointsWriter, Seconds
 from roofline.record import replace
 from roofline.say.summary import text
 from roofline.units import parse_quantity
@@ -251,7 +251,9 @@ def test_names_in_files_lose_path_and_quantisation() -> None:
 
 
 def test_a_point_with_its_own_roof_needs_no_machine() -> None:
-    own = decode(1, 8, 1, model="llama-3.2-1b", roof=Roof(3e10, {"bf16": 1e12}), machine="laptop")
+    own = decode(
+        1, 8, 1, model="llama-3.2-1b", roof=MeasuredRoof(3e10, {"bf16": 1e12}), machine="laptop"
+    )
     _, case = Resolver().case(own)
     assert case.bandwidth == 3e10
     assert case.roof.bandwidth.kind == "measured"
@@ -352,7 +354,7 @@ def test_no_quantities(text: str, unit: str) -> None:
 
 def test_own_points_go_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "points.jsonl")
-    roof = Roof(3e10, {"bf16": 1e12}, {}, 0.02)
+    roof = MeasuredRoof(3e10, {"bf16": 1e12}, {}, 0.02)
     with PointsWriter(path) as writer:
         for batch in (1, 2, 4):
             writer.add(decode(batch, 33, 0.15, model="llama-3.2-1b", roof=roof, machine="box"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from roofline.count.step import Group
 from roofline.errors import InputError
 from roofline.parallel import Parallel
-from roofline.points import Part, Point, PointsWriter, Roof, Seconds, Source, read_points
+from roofline.points import MeasuredRoof, Part, Point, PointsWriter, Seconds, Source, read_points
 from roofline.points.point import SCHEMA, point_from_json
 from roofline.record import replace
 
@@ -25,7 +25,7 @@ POINT = Point(
     layers=2,
     weights="bf16",
     engine="torch",
-    roof=Roof(3e10, {"bf16": 2e12}, {"launch": 5e-6}, 0.03),
+    roof=MeasuredRoof(3e10, {"bf16": 2e12}, {"launch": 5e-6}, 0.03),
     source=Source("llama-bench", "x.json", 3),
     notes=("busy",),
     extra={"their": {"field": [1, "zwei"]}},
@@ -51,7 +51,7 @@ points = st.builds(
     layers=st.none() | st.integers(1, 1000),
     tokens=st.none() | positive,
     roof=st.none()
-    | st.builds(Roof, st.none() | positive, st.dictionaries(st.text(max_size=5), positive)),
+    | st.builds(MeasuredRoof, st.none() | positive, st.dictionaries(st.text(max_size=5), positive)),
     notes=st.lists(st.text(max_size=9)).map(tuple),
     extra=st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none()),
 )

@@ -18,7 +18,7 @@ from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
 from roofline.predict import Predictor, load_profile
-from roofline.predict.calibrate import Calibration, Point, calibrate, growing
+from roofline.predict.calibrate import Calibration, CalibrationPoint, calibrate, growing
 from roofline.predict.profile import Profile, from_file
 
 PUBLIC = load_profile("vllm")
@@ -39,14 +39,16 @@ def other(seed: int) -> Profile:
     return PUBLIC.with_values(changed, "served", id="truth")
 
 
-def points(truth: Profile, shapes: list[tuple[int, int]], noise: float = 0.02) -> list[Point]:
+def points(
+    truth: Profile, shapes: list[tuple[int, int]], noise: float = 0.02
+) -> list[CalibrationPoint]:
     rng = np.random.default_rng(5)
     true, public = Predictor(CASE, truth), Predictor(CASE, PUBLIC)
     found = []
     for batch, context in shapes:
         step = Step.decode(batch, context)
         seconds = true.step(step).total * math.exp(noise * rng.standard_normal())
-        found.append(Point(public, ((step, 1.0),), seconds))
+        found.append(CalibrationPoint(public, ((step, 1.0),), seconds))
     return found
 
 
@@ -112,7 +114,7 @@ def test_without_points_the_profile_is_the_public_one() -> None:
 
 
 def test_no_time_is_refused() -> None:
-    bad = Point(Predictor(CASE, PUBLIC), ((Step.decode(1, 10), 1.0),), 0.0)
+    bad = CalibrationPoint(Predictor(CASE, PUBLIC), ((Step.decode(1, 10), 1.0),), 0.0)
     with pytest.raises(InputError, match="longer than 0"):
         calibrate([bad], PUBLIC)
 
@@ -205,12 +207,12 @@ BENCHES = [
 ]
 
 
-def whole_run(row: dict[str, str], machine: str, profile: Profile) -> Point:
+def whole_run(row: dict[str, str], machine: str, profile: Profile) -> CalibrationPoint:
     case = Case(load_model(MODELS[row["model"]]), load_machine(machine), weights="fp16", kv="fp16")
     batch, length = int(row["batch"]), int(row["io_len"])
     decode = growing(Step.decode(batch, length + 1), length - 1)
     steps = ((Step.prefill(batch, length), 1.0), *decode)
-    return Point(Predictor(case, profile), steps, float(row["e2e_latency_s"]))
+    return CalibrationPoint(Predictor(case, profile), steps, float(row["e2e_latency_s"]))
 
 
 @pytest.mark.slow
@@ -224,7 +226,7 @@ def test_three_real_points_are_better_on_all_others_of_six_machines() -> None:
             and int(r["batch"]) * 2 * int(r["io_len"]) < 30_000  # fits: nothing waits
         ]  # fmt: skip
 
-    def off(profile: Profile, held: list[Point]) -> float:
+    def off(profile: Profile, held: list[CalibrationPoint]) -> float:
         errors = []
         for p in held:
             own = Predictor(p.predictor.case, profile)

@@ -18,9 +18,9 @@ from roofline.parallel import Parallel
 from roofline.predict import Predictor, load_profile
 from roofline.predict.collective import exchange
 from roofline.predict.device import device
-from roofline.predict.kernel import Plan, smooth_max, with_floor
+from roofline.predict.kernel import KernelPlan, smooth_max, with_floor
 from roofline.predict.profile import names
-from roofline.predict.steptime import NAMES, Paces
+from roofline.predict.steptime import NAMES, Rates
 
 positive = st.floats(1e-9, 1e3)
 CASES = [
@@ -134,7 +134,7 @@ def test_a_plan_holds_a_share_of_the_weights() -> None:
     def stored(tp: int) -> float:
         layout = Parallel(tp=tp)
         on = Case(load_model(model), load_machine(machine), parallel=layout, **formats)
-        found = Plan(on.work, on.wiring)(step)
+        found = KernelPlan(on.work, on.wiring)(step)
         assert bool(found.talk) == (tp > 1)
         return float(sum(k.count * k.stored for k in found.kernels))
 
@@ -169,14 +169,14 @@ def test_vector_units_take_in_weights_only_so_fast() -> None:
     on = device(load_machine("a100-80gb-sxm"))
     c = dict(load_profile("llamacpp").resolve(on).values)
     assert on.vector == 19.5e12
-    free = Paces(on, {**c, "linear.intake": 0.0})("linear", "fp16")
-    bound = Paces(on, {**c, "linear.intake": 0.1})("linear", "fp16")
+    free = Rates(on, {**c, "linear.intake": 0.0})("linear", "fp16")
+    bound = Rates(on, {**c, "linear.intake": 0.1})("linear", "fp16")
     assert math.isclose(1 / bound.stream, 1 / free.stream + 1 / (0.1 * on.vector))
-    attention = Paces(on, {**c, "linear.intake": 0.1})("decode", "fp16")
-    assert attention.stream == Paces(on, {**c, "linear.intake": 0.0})("decode", "fp16").stream
+    attention = Rates(on, {**c, "linear.intake": 0.1})("decode", "fp16")
+    assert attention.stream == Rates(on, {**c, "linear.intake": 0.0})("decode", "fp16").stream
     unknown = device(load_machine("arc-b580"))
     assert math.isinf(unknown.vector)
     c = load_profile("vllm").resolve(unknown).values
-    assert Paces(unknown, {**c, "linear.intake": 0.1})("linear", "fp16").stream == (
+    assert Rates(unknown, {**c, "linear.intake": 0.1})("linear", "fp16").stream == (
         pytest.approx(unknown.bandwidth * c["linear.bandwidth"])
     )

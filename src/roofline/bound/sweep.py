@@ -27,7 +27,7 @@ _GROUP = re.compile(r"0\d\d\Z")
 
 
 @record
-class Span:
+class IntRange:
     """Whole numbers: a list, or start, start+step … end."""
 
     values: tuple[int, ...] | range
@@ -57,7 +57,7 @@ class Span:
                 yield np.array(part, dtype=np.int64)
 
 
-def span(text: str, what: str) -> Span:
+def span(text: str, what: str) -> IntRange:
     """``1,8,64``; ``1:1024`` (doubling); ``1:1024:1`` (every one), ``1:1024:64``; ``2k,8k``.
 
     Raises:
@@ -82,7 +82,7 @@ def span(text: str, what: str) -> Span:
             if step < 1:
                 raise InputError(f"{what}: a range's step must be at least 1, not '{item[:40]}'")
             if item.strip() == text.strip():
-                return Span(range(low, high + 1, step))
+                return IntRange(range(low, high + 1, step))
             if (high - low) // step > 1_000_000:
                 raise InputError(f"{what}: a range that long must stand alone")
             found += range(low, high + 1, step)
@@ -93,7 +93,7 @@ def span(text: str, what: str) -> Span:
             found.append(high)
     if min(found) < 1:
         raise InputError(f"{what} must be at least 1")
-    return Span(tuple(dict.fromkeys(found)))
+    return IntRange(tuple(dict.fromkeys(found)))
 
 
 @record
@@ -111,7 +111,7 @@ class Curve:
     case: Case
     phase: str
     context: int
-    batches: Span
+    batches: IntRange
     drafted: int = 4
 
     def step(self, batch: Any) -> Step:

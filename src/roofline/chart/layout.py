@@ -16,7 +16,7 @@ from ..machine.machine import Figure
 from ..record import record
 from ..units import count, digits, si
 from ..words import Words
-from .picture import Picture, Point
+from .picture import Dot, Picture
 from .place import Box, Label, Line, place
 
 _ORDER = ("ghost", "hollow", "stop", "prefill", "here")
@@ -131,7 +131,7 @@ class _Sheet:
         up = math.log(speed / self.y[0]) / math.log(self.y[1] / self.y[0])
         return a.x0 + across * (a.x1 - a.x0), a.y1 - up * (a.y1 - a.y0)
 
-    def on(self, point: Point) -> tuple[float, float]:
+    def on(self, point: Dot) -> tuple[float, float]:
         return self.at(point.intensity, point.speed)
 
     def draw(self, kind: str, points: Sequence[tuple[float, float]], weight: float) -> None:
@@ -217,7 +217,7 @@ class _Sheet:
         last = min(end, self.x[1])
         ways = [q for q in (*p.ticks, p.full) if q and q.intensity <= last]
         if p.ridge < last:
-            ways.append(Point(p.ridge, p.peak, ""))
+            ways.append(Dot(p.ridge, p.peak, ""))
         ways.sort(key=lambda q: q.intensity)
         points = [(q.intensity, self.on(q)) for q in ways]
         points.append((last, self.at(last, p.roof(last))))

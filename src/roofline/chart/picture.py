@@ -12,7 +12,7 @@ TICKS = (1, 8, 64, 256)
 
 
 @record
-class Point:
+class Dot:
     """A step in the plane.
 
     Attributes:
@@ -48,12 +48,12 @@ class Picture:
     bandwidth: float
     peak: float
     ridge: float
-    step: Point
-    prefill: Point | None
-    ticks: tuple[Point, ...]
+    step: Dot
+    prefill: Dot | None
+    ticks: tuple[Dot, ...]
     limit: float | None
-    full: Point | None
-    measured: tuple[Point, ...] = ()
+    full: Dot | None
+    measured: tuple[Dot, ...] = ()
     other: tuple[str, float, float] | None = None
     devices: int = 1
     fits: bool | None = None
@@ -88,9 +88,9 @@ def draw(case: Case, step: Step) -> Picture:
     prompt = group.new_tokens if step.phase == "prefill" else group.past + 1
     decode = path(step)
 
-    def point(of: Step, label: str) -> Point:
+    def point(of: Step, label: str) -> Dot:
         b = case.bound(of)
-        return Point(b.intensity, float(b.flops / b.overlapped_s), label)
+        return Dot(b.intensity, float(b.flops / b.overlapped_s), label)
 
     climb = case.climb(decode)
     fit = case.fit(step)

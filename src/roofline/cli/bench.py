@@ -123,11 +123,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from ..engines.choose import Request
+    from ..engines.choose import BenchRequest
 
     if args.gguf and args.url:
         raise InputError("--gguf is a file to run here and --url a server's: give one of them")
-    return Request(
+    return BenchRequest(
         model=args.model,
         as_type=args.as_type,
         engine=args.engine,

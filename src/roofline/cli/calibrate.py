@@ -10,7 +10,7 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
-    from ..predict.calibrate import Calibration, Point
+    from ..predict.calibrate import Calibration, CalibrationPoint
     from ..words import Words
 
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _points(args: argparse.Namespace, base: object) -> tuple[list[Point], int]:
+def _points(args: argparse.Namespace, base: object) -> tuple[list[CalibrationPoint], int]:
     from .. import results
     from ..place.resolve import Resolver
     from ..predict.calibrate import point

@@ -12,7 +12,7 @@ from ..words import Words
 from . import options
 
 if TYPE_CHECKING:
-    from ..measure.devices import Device
+    from ..measure.devices import ProbedDevice
     from ..measure.session import Result
 
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     return _measure(devices.choose(args.device, rows), args, words)
 
 
-def _list(rows: list[Device], args: argparse.Namespace, words: Words) -> None:
+def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> None:
     from ..measure import devices
 
     if args.json:
@@ -73,7 +73,7 @@ def _list(rows: list[Device], args: argparse.Namespace, words: Words) -> None:
         print(words("measure.finding.portable"))
 
 
-def _measure(device: Device, args: argparse.Namespace, words: Words) -> int:
+def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> int:
     from ..measure import record, session, store
     from ..measure.quiet import refused
     from ..say import measured as report

@@ -33,7 +33,7 @@ CORE = 4e10
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BenchRequest:
     """What was asked for; `None` was not said."""
 
     model: str | None = None
@@ -68,7 +68,7 @@ class Chosen:
         machine_name: the machine's name in points.
     """
 
-    request: Request
+    request: BenchRequest
     engine: str
     model_name: str
     weights: str | None
@@ -206,7 +206,7 @@ class Chosen:
         self._folder.clear()
 
 
-def choose(request: Request) -> Chosen:
+def choose(request: BenchRequest) -> Chosen:
     """Engine, model and plan of a request.
 
     Raises:
@@ -248,7 +248,7 @@ def choose(request: Request) -> Chosen:
     return Chosen(request, engine, name, weights, device, made, _machine_name(device))
 
 
-def _engine(request: Request) -> str:
+def _engine(request: BenchRequest) -> str:
     if request.url:
         return "endpoint"
     if request.gguf or request.library:
@@ -278,7 +278,7 @@ def _accelerator() -> str:
     return found[0].key if found else "cpu"
 
 
-def _model(request: Request, device: str) -> tuple[str, Model | None]:
+def _model(request: BenchRequest, device: str) -> tuple[str, Model | None]:
     """The model asked for, or one that fits."""
     if request.gguf is not None and request.model is None:
         if demo.is_demo(request.gguf):
@@ -306,7 +306,7 @@ def _cut(name: str, layers: int, as_type: str | None) -> Model:
     return shortened(name, layers, as_type)
 
 
-def _endpoint(request: Request) -> Chosen:
+def _endpoint(request: BenchRequest) -> Chosen:
     if not request.url:
         raise InputError("the endpoint engine asks a server: give its address with --url")
     if request.prompts:

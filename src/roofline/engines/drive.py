@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..errors import RooflineError
-from ..points import Point, PointsWriter, Roof
+from ..points import MeasuredRoof, Point, PointsWriter
 from ..points.point import NOTHING
 from ..record import replace
 from .base import Engine, Job, Outcome, Setup
@@ -42,12 +42,12 @@ class Measurer(Protocol):
         """Give everything back."""
 
 
-class Looker(Protocol):
+class Probe(Protocol):
     """Something that looks at the roof."""
 
     emulated: set[str]
 
-    def look(self) -> Roof:
+    def look(self) -> MeasuredRoof:
         """The ceilings now."""
 
     def busy(self) -> float | None:
@@ -99,7 +99,7 @@ def run(
     plan: Plan,
     *,
     writer: PointsWriter | None = None,
-    looker: Looker | None = None,
+    looker: Probe | None = None,
     machine: str | None = None,
     facts: Mapping[str, Any] = NOTHING,
     done: Iterable[Point] = (),

@@ -79,9 +79,9 @@ class LlamaCpp:
 
         return write(self.lib, self.model, self.threads)
 
-    def prepare(self, job: Job) -> Running:
+    def prepare(self, job: Job) -> LlamaRun:
         """A context with the job's cache filled."""
-        return Running(self, job)
+        return LlamaRun(self, job)
 
     def close(self) -> None:
         """Free the model."""
@@ -90,7 +90,7 @@ class LlamaCpp:
             self.model = 0
 
 
-class Running:
+class LlamaRun:
     """One job: a context, its cache filled, and the batch of the step."""
 
     def __init__(self, engine: LlamaCpp, job: Job) -> None:

@@ -102,9 +102,9 @@ class Torch:
             },
         )
 
-    def prepare(self, job: Job) -> Running:
+    def prepare(self, job: Job) -> TorchRun:
         """A static cache for the job, filled but for the step."""
-        return Running(self, job)
+        return TorchRun(self, job)
 
     def synchronize(self) -> None:
         """Wait for the device."""
@@ -118,7 +118,7 @@ class Torch:
         self.forward = self.model = None  # the memory goes with them
 
 
-class Running:
+class TorchRun:
     """One job: a cache at its length and the step's tokens."""
 
     def __init__(self, engine: Torch, job: Job) -> None:

@@ -18,7 +18,7 @@ from ..measure import bandwidth, gemm, limits, portable, quiet, topology
 from ..measure.crew import Crew
 from ..measure.devices import has_kernels, has_torch
 from ..measure.sampling import Probe, Series
-from ..points import Roof
+from ..points import MeasuredRoof
 
 WINDOWS = 4
 """Windows of each kind per look: 30–50 ms each."""
@@ -114,7 +114,7 @@ class RoofProbe:
                 self.emulated.add(name)
                 del self._rows[f"compute.{name}"]
 
-    def look(self) -> Roof:
+    def look(self) -> MeasuredRoof:
         """A few windows of each ceiling now: bests, and the spread between the windows."""
         best: dict[str, float] = {}
         spreads: list[float] = []
@@ -131,7 +131,7 @@ class RoofProbe:
                     spreads.append(1 - statistics.median(rates) / best[key])
         return self._roof(best, max(spreads, default=0.0))
 
-    def _roof(self, best: dict[str, float], spread: float) -> Roof:
+    def _roof(self, best: dict[str, float], spread: float) -> MeasuredRoof:
         compute = {
             key.removeprefix("compute."): value
             for key, value in best.items()
@@ -152,7 +152,7 @@ class RoofProbe:
                 if wide and (name == "int8" or name not in compute):
                     lanes = wide * over_fp32(name, self._features)
                     compute[name] = max(compute.get(name, 0.0), lanes)
-        return Roof(best.get("bandwidth.memory"), compute, {}, spread)
+        return MeasuredRoof(best.get("bandwidth.memory"), compute, {}, spread)
 
     def busy(self) -> float | None:
         """CPUs' worth of work that others do here now; ``None`` where it cannot be told."""
@@ -204,7 +204,7 @@ def _best(rows: Sequence[Series]) -> float:
     return max((rate for series in rows for rate in series.rates), default=0.0)
 
 
-def _cpus(limited: limits.Limits) -> frozenset[int]:
+def _cpus(limited: limits.HostLimits) -> frozenset[int]:
     return frozenset(t for core in limited.cores for t in core.threads)
 
 
@@ -220,7 +220,7 @@ def _calibrated(probe: Probe) -> list[Series]:
     return rows[:2]
 
 
-def highest(first: Roof, second: Roof) -> Roof:
+def highest(first: MeasuredRoof, second: MeasuredRoof) -> MeasuredRoof:
     """The roof of a point between two looks: the higher ceilings of both.
 
     The spread is the larger of theirs and of the distance between them.
@@ -232,7 +232,9 @@ def highest(first: Roof, second: Roof) -> Roof:
         name: max(first.compute.get(name, 0.0), second.compute.get(name, 0.0)) for name in names
     }
     spread = max(first.spread or 0.0, second.spread or 0.0, apart)
-    return Roof(max(pair, default=None), compute, {**first.overhead, **second.overhead}, spread)
+    return MeasuredRoof(
+        max(pair, default=None), compute, {**first.overhead, **second.overhead}, spread
+    )
 
 
 def try_probe(make: Callable[[], Any], warn: Callable[[str], None]) -> Any:

@@ -15,7 +15,7 @@ from ..model.load import entries, from_entry
 from ..model.model import Model
 from ..parallel import Parallel
 from ..predict.device import Device, device
-from ..predict.kernel import Plan
+from ..predict.kernel import KernelPlan
 
 MODELS = {
     "huggyllama/llama-7b": "llama-2-7b",
@@ -77,6 +77,6 @@ def bound(of: Case, step: Step) -> Any:
     return Table(of).bounds(step).overlapped_s
 
 
-def plan(of: Case) -> Plan:
+def plan(of: Case) -> KernelPlan:
     """One device's share, ready to be loaded."""
-    return Plan(of.work, of.wiring, of.parallel.dp)
+    return KernelPlan(of.work, of.wiring, of.parallel.dp)

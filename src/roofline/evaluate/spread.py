@@ -24,7 +24,7 @@ WIDE = ("bfloat16", "float16", "int8_wo", "int4_wo")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LeftOut:
     """Left-out rows of one machine (or model) in one suite.
 
     Attributes:
@@ -85,7 +85,7 @@ def _width(rest: str) -> str:
     return "16 bit" if rest.startswith(WIDE) else "8 bit"
 
 
-def groups(suite: Suite, predicted: Any, by: str) -> list[Group]:
+def groups(suite: Suite, predicted: Any, by: str) -> list[LeftOut]:
     """The left-out groups of a suite; none where only one could be left out."""
     import numpy as np
 
@@ -93,12 +93,12 @@ def groups(suite: Suite, predicted: Any, by: str) -> list[Group]:
     scores = np.log(suite.measured[kept] / predicted[kept])
     names = np.array(suite.column(by), object)[kept]
     return [
-        Group(suite.name, str(name), tuple(scores[names == name].tolist()))
+        LeftOut(suite.name, str(name), tuple(scores[names == name].tolist()))
         for name in sorted(set(names))
     ]
 
 
-def interval(found: Sequence[Group]) -> tuple[float, float]:
+def interval(found: Sequence[LeftOut]) -> tuple[float, float]:
     """The interval of a group that is none of these."""
     return pooled(g.scores for g in found)
 
@@ -112,7 +112,7 @@ def spreads(scores: Iterable[Score]) -> list[Covered]:
     held = list(scores)
     found: list[Covered] = []
     for by in ("machine", "model"):
-        kinds: dict[str, list[Group]] = {}
+        kinds: dict[str, list[LeftOut]] = {}
         for s in held:
             if by in s.predictions and not (by == "model" and s.suite.name.startswith(KERNELS)):
                 own = groups(s.suite, s.predictions[by], by)
@@ -127,12 +127,12 @@ def spreads(scores: Iterable[Score]) -> list[Covered]:
     return found
 
 
-def judge(kind: str, by: str, found: Sequence[Group]) -> Covered | None:
+def judge(kind: str, by: str, found: Sequence[LeftOut]) -> Covered | None:
     """What the interval from the other machines covers of each; ``None`` for one machine."""
     names = sorted({g.name for g in found})
     if len(names) < 2:
         return None
-    judged: list[tuple[Group, float, float]] = []
+    judged: list[tuple[LeftOut, float, float]] = []
     for name in names:
         low, high = interval([g for g in found if g.name != name])
         for group in found:
@@ -169,7 +169,7 @@ ENOUGH = 10
 """Rows of a group on average, from which on its median is no single row."""
 
 
-def _known(found: Sequence[Group]) -> float:
+def _known(found: Sequence[LeftOut]) -> float:
     if sum(len(g.scores) for g in found) < ENOUGH * len(found):
         return math.nan
     middle = [(_median(g.scores), g.scores) for g in found]

@@ -35,7 +35,7 @@ WIDTHS = (64, 128)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class KernelTable:
     """One kind of kernel in the package.
 
     Attributes:
@@ -71,7 +71,7 @@ def _whole(row: Row) -> bool:
 
 
 TABLES = (
-    Table(
+    KernelTable(
         "gemm",
         "gemm",
         "gemm_perf.parquet",
@@ -81,7 +81,7 @@ TABLES = (
         "gemm_dtype",
         (("latency_ms", "latency"),),
     ),
-    Table(
+    KernelTable(
         "generation_attention",
         "attention",
         "generation_attention_perf.parquet",
@@ -95,7 +95,7 @@ TABLES = (
         "kv_cache_dtype",
         (("latency_ms", "latency"),),
     ),
-    Table(
+    KernelTable(
         "context_attention",
         "attention",
         "context_attention_perf.parquet",
@@ -109,7 +109,7 @@ TABLES = (
         "attn_dtype",
         (("latency_ms", "latency"),),
     ),
-    Table(
+    KernelTable(
         "moe",
         "moe",
         "moe_perf.parquet",
@@ -123,7 +123,7 @@ TABLES = (
         "moe_dtype",
         engines=("trtllm/1.3.0rc20",),
     ),
-    Table(
+    KernelTable(
         "collectives",
         "comm",
         "nccl_perf.parquet",
@@ -134,7 +134,7 @@ TABLES = (
         lambda r: True,
         engines=("nccl",),
     ),
-    Table(
+    KernelTable(
         "collectives",
         "comm",
         "custom_allreduce_perf.parquet",
@@ -200,7 +200,7 @@ def _write(into: str, name: str, columns: tuple[str, ...], rows: Iterable[Row]) 
         out.writerows(rows)
 
 
-def _rows(archive: zipfile.ZipFile, table: Table) -> Iterator[Row]:
+def _rows(archive: zipfile.ZipFile, table: KernelTable) -> Iterator[Row]:
     from pyarrow import parquet
 
     for path in archive.namelist():
@@ -218,7 +218,7 @@ def _rows(archive: zipfile.ZipFile, table: Table) -> Iterator[Row]:
             yield row
 
 
-def _of(table: Table, place: list[str]) -> bool:
+def _of(table: KernelTable, place: list[str]) -> bool:
     system, folder, engine, version, name = place
     if system not in SYSTEMS or (folder, name) != (table.folder, table.name):
         return False
@@ -226,7 +226,7 @@ def _of(table: Table, place: list[str]) -> bool:
     return engine in taken or f"{engine}/{version}" in taken
 
 
-def kept(rows: Iterable[Row], table: Table) -> list[Row]:
+def kept(rows: Iterable[Row], table: KernelTable) -> list[Row]:
     """The rows of one of the package's files that are evaluated, in the file's order."""
     good = [r for r in rows if table.good(r)]
     if table.most is None:

@@ -109,7 +109,7 @@ def _folder(path: str) -> Contents:
 
 def _gguf(path: str, file: str) -> Contents:
     found = gguf.read(file)
-    kept = {k: v for k, v in found.metadata.items() if not isinstance(v, gguf.Skipped)}
+    kept = {k: v for k, v in found.metadata.items() if not isinstance(v, gguf.SkippedValue)}
     return _counted(path, "gguf", found.paths, [(t.type, t) for t in found.tensors], kept)
 
 

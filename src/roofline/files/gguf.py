@@ -15,7 +15,7 @@ import os
 import re
 
 from ..errors import InputError, NotFound
-from .gguf_header import TYPES, Gguf, Header, Skipped, Tensor, Value
+from .gguf_header import TYPES, Gguf, GgufTensor, Header, SkippedValue, Value
 from .regular import opened
 
 MOST_PARTS = 10_000
@@ -91,4 +91,4 @@ def _one(path: str) -> Gguf:
         return Header(file, size, path).read()
 
 
-__all__ = ["TYPES", "Gguf", "Skipped", "Tensor", "Value", "read"]
+__all__ = ["TYPES", "Gguf", "GgufTensor", "SkippedValue", "Value", "read"]

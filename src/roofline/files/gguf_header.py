@@ -46,18 +46,18 @@ _STRING, _ARRAY = 8, 9
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedValue:
     """A value that was walked over: ``length`` elements, or bytes of a string."""
 
     length: int
 
 
 Scalar = int | float | bool | str
-Value = Scalar | tuple[Scalar, ...] | Skipped
+Value = Scalar | tuple[Scalar, ...] | SkippedValue
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class GgufTensor:
     """A tensor's entry.
 
     Attributes:
@@ -94,7 +94,7 @@ class Gguf:
     paths: tuple[str, ...]
     version: int
     metadata: Mapping[str, Value]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[GgufTensor, ...]
     bytes: int
 
 
@@ -204,7 +204,7 @@ class Header:
             length = self._count()
             if length > MOST_TEXT:
                 self._skip(length)
-                return Skipped(length)
+                return SkippedValue(length)
             return self._take(length).decode(errors="replace")
         if kind == _ARRAY:
             return self._array(key)
@@ -216,7 +216,7 @@ class Header:
             width = struct.calcsize("=" + _SCALARS[kind])
             if length > MOST_KEPT:
                 self._skip(length * width)
-                return Skipped(length)
+                return SkippedValue(length)
             return struct.unpack(
                 f"{self.order}{length}{_SCALARS[kind]}", self._take(length * width)
             )
@@ -230,7 +230,7 @@ class Header:
         if length <= 64:
             return tuple(str(self._value(_STRING, key)) for _ in range(length))
         self._walk(length)
-        return Skipped(length)
+        return SkippedValue(length)
 
     def _walk(self, strings: int) -> None:
         """Over that many strings, without keeping them."""
@@ -253,7 +253,7 @@ class Header:
                 last = len(buffer) - width
         self.at = at
 
-    def _entry(self) -> tuple[Tensor, int]:
+    def _entry(self) -> tuple[GgufTensor, int]:
         name = self._text(MOST_NAME, "a tensor's name")
         dimensions = self._u32()
         if not 0 <= dimensions <= 4:
@@ -273,12 +273,12 @@ class Header:
                 f"the tensor '{name[:60]}' has rows of {shape[0] if shape else 1}, "
                 f"which blocks of {weights} ({title}) do not fill"
             )
-        return Tensor(name, shape, title, elements // weights * width), offset
+        return GgufTensor(name, shape, title, elements // weights * width), offset
 
     def _offset(self) -> int:
         return int.from_bytes(self._take(8), "little" if self.order == "<" else "big")
 
-    def _check(self, entries: list[tuple[Tensor, int]], metadata: Mapping[str, Value]) -> None:
+    def _check(self, entries: list[tuple[GgufTensor, int]], metadata: Mapping[str, Value]) -> None:
         """That the tensors lie within the file and not on each other."""
         align = metadata.get("general.alignment", 32)
         if type(align) is not int or not 1 <= align <= 1 << 20 or align & (align - 1):

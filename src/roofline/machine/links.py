@@ -68,7 +68,7 @@ GIVEN = "given"
 
 
 @record
-class Strand:
+class LinkShare:
     """One link's part in a collective.
 
     Attributes:
@@ -86,7 +86,7 @@ class Strand:
 
 
 @record
-class Level:
+class LinkLevel:
     """What leaves the domains of so many devices, over the links that can take it.
 
     Attributes:
@@ -95,7 +95,7 @@ class Level:
     """
 
     inner: int
-    strands: tuple[Strand, ...]
+    strands: tuple[LinkShare, ...]
 
     @property
     def crosses(self) -> float:
@@ -126,18 +126,18 @@ class Wire:
 
     collective: str
     group: int
-    strands: tuple[Strand, ...]
+    strands: tuple[LinkShare, ...]
     latency: Figure | None
     reach: Reach | None = None
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[LinkLevel, ...]:
         """What leaves a device, a domain of the fastest link, and so on."""
         strands = self.strands
-        return tuple(Level(strand.inner, strands[i:]) for i, strand in enumerate(strands))
+        return tuple(LinkLevel(strand.inner, strands[i:]) for i, strand in enumerate(strands))
 
     @property
-    def slowest(self) -> Strand:
+    def slowest(self) -> LinkShare:
         """The first strand of the level that takes longest."""
         return max(self.levels, key=lambda level: level.second_per_byte).strands[0]
 
@@ -209,7 +209,7 @@ class Wiring:
             carries = _carried(collective, before, domain, group, reach)
             if carries:
                 bandwidth = _bandwidth(link, domain, collective)
-                strands.append(Strand(link, before, domain, carries, bandwidth))
+                strands.append(LinkShare(link, before, domain, carries, bandwidth))
             before = domain
         latencies = [self._latency(strand.link) for strand in strands]
         known = [figure for figure in latencies if figure is not None]

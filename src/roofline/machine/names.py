@@ -25,7 +25,7 @@ MOST_NAMED = 8
 
 
 @record
-class Named:
+class NamedMachine:
     """What a printed name means.
 
     Attributes:
@@ -67,13 +67,13 @@ class Known:
                 worded[words] = e["id"] if worded.get(words, e["id"]) == e["id"] else ""
         return cls(listed, spelled, worded)
 
-    def one(self, text: str) -> Named | None:
+    def one(self, text: str) -> NamedMachine | None:
         """The entry of a name that is spelled just so, in any order of its words."""
         entry = _data()["taken"].get(squeezed(text))
         if entry is not None:
-            return Named(entry["id"], entry.get("note", ""), entry.get("count", 1))
+            return NamedMachine(entry["id"], entry.get("note", ""), entry.get("count", 1))
         found = self.spelled.get(squeezed(text)) or self.worded.get(_words(text) or ("",))
-        return Named(found) if found else None
+        return NamedMachine(found) if found else None
 
     def several(self, text: str) -> list[str]:
         """The ids of entries that have all words of a name."""
@@ -85,7 +85,7 @@ class Known:
         return of or []
 
 
-def printed(name: str, known: Known) -> Named | None:
+def printed(name: str, known: Known) -> NamedMachine | None:
     """The entry that a printed name means, ``None`` if it is none that is known.
 
     Args:
@@ -122,7 +122,7 @@ def _words(name: str) -> tuple[str, ...]:
     return tuple(sorted(w for w in catalogue.key(name).split("-") if w and w not in _MAKERS))
 
 
-def _plain(name: str, known: Known) -> Named | None:
+def _plain(name: str, known: Known) -> NamedMachine | None:
     # A name, or a number of them; 'H100s' are several of one, where no part is called so.
     for count, rest in counted(name):
         for text in spellings(rest):
@@ -137,21 +137,21 @@ def _plain(name: str, known: Known) -> Named | None:
     return None
 
 
-def _many(found: Named, count: int, name: str, known: Known) -> Named:
+def _many(found: NamedMachine, count: int, name: str, known: Known) -> NamedMachine:
     entry = known.entries[found.id]
     if entry["kind"] == "cpu":
         both = f"{found.id}-2s"
         if count == 2 and both in known.entries:
-            return Named(both, found.note)
+            return NamedMachine(both, found.note)
         many = f"{name} is {count} sockets: one is counted"
     else:
         count *= found.count
         many = f"{name} is {count} of them: one is counted, --tp {count} counts all"
     note = "; ".join(part for part in (found.note, many if count > 1 else "") if part)
-    return Named(found.id, note, count)
+    return NamedMachine(found.id, note, count)
 
 
-def _listed(name: str, known: Known) -> Named | None:
+def _listed(name: str, known: Known) -> NamedMachine | None:
     # 'RTX 4090, RTX 4090' is two of one; 'RX 7900 XT/7900 XTX' is one of two.
     parts = [part.strip() for part in re.split(r"\s*[,+]\s+", name) if part.strip()]
     if len(parts) > 1:
@@ -161,7 +161,7 @@ def _listed(name: str, known: Known) -> Named | None:
             if len(set(ids)) > 1:
                 of = ", ".join(dict.fromkeys(ids))
                 raise NotFound(f"'{name[:80]}' names several machines ({of}): give one of them")
-            return _many(Named(ids[0]), len(ids), name, known)
+            return _many(NamedMachine(ids[0]), len(ids), name, known)
     text = min(spellings(name), key=len, default="")
     head, *rest = [part.strip() for part in text.split("/")]
     if rest and head:
@@ -176,7 +176,7 @@ def _listed(name: str, known: Known) -> Named | None:
     return None
 
 
-def _with_details(name: str, known: Known) -> Named | None:
+def _with_details(name: str, known: Known) -> NamedMachine | None:
     # 'RTX 4090 24GB GDDR6X': what a name says of the part has to be so.
     for count, full in reversed(list(counted(name))):
         rest, said = detailed(full)
@@ -196,7 +196,9 @@ def _with_details(name: str, known: Known) -> Named | None:
             )
         if size and ("capacity" not in memory or memory["unified"]):
             note = f"--memory {size}GB gives the memory that the name says"
-            found = Named(found.id, "; ".join(x for x in (found.note, note) if x), found.count)
+            found = NamedMachine(
+                found.id, "; ".join(x for x in (found.note, note) if x), found.count
+            )
         return _many(found, count, name, known)
     return None
 

@@ -7,8 +7,8 @@ from ..errors import RooflineError
 from .buffers import Buffer
 from .crew import Crew
 from .kernel_native import Move, Native, Read
-from .limits import Limits
-from .sampling import Candidate, Figure, Probe, Window
+from .limits import HostLimits
+from .sampling import Candidate, Estimate, Probe, Window
 from .topology import Cache, Topology
 
 GIB = 1 << 30
@@ -27,14 +27,14 @@ _TURNS = {"cache": 4, "move": 8, "core": 4, "memory": 12}
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class WorkingSet:
     """A working set that lives in one level: ``sizes`` per thread, in bytes, to try."""
 
     key: str
     sizes: tuple[int, ...]
 
 
-def memory_bytes(topology: Topology, limits: Limits, floor: int = GIB) -> int:
+def memory_bytes(topology: Topology, limits: HostLimits, floor: int = GIB) -> int:
     """Working set for main memory: 4 × the last-level caches, at least ``floor`` bytes,
 
     but never more than 40 % of what is free. Virtual machines may report a
@@ -44,13 +44,13 @@ def memory_bytes(topology: Topology, limits: Limits, floor: int = GIB) -> int:
     return wanted if limits.memory is None else min(wanted, int(limits.memory * 0.4))
 
 
-def levels(topology: Topology, limits: Limits) -> list[Level]:
+def levels(topology: Topology, limits: HostLimits) -> list[WorkingSet]:
     """The cache levels a working set can be placed in, smallest first.
 
     Half of each thread's share of the cache: enough to leave the level below
     (at least twice as large), not so much that neighbours push it out.
     """
-    out: list[Level] = []
+    out: list[WorkingSet] = []
     below = 0
     ours = [core.threads[0] for core in limits.cores[: limits.threads]]
     for number in sorted({cache.level for cache in topology.caches}):
@@ -61,7 +61,7 @@ def levels(topology: Topology, limits: Limits) -> list[Level]:
         halves = (share // 2, share // 4) if number >= 3 else (share // 2,)
         sizes = tuple(s // 4096 * 4096 for s in halves if s >= max(2 * below, 4096))
         if sizes:
-            out.append(Level(f"L{number}", sizes))
+            out.append(WorkingSet(f"L{number}", sizes))
         below = share
     return out
 
@@ -150,7 +150,7 @@ class Arena:
         return Candidate(kernel.label + self.note, float(moved * arrays * members), run)
 
 
-def arenas(crew: Crew, total: int, limits: Limits) -> tuple[Arena, ...]:
+def arenas(crew: Crew, total: int, limits: HostLimits) -> tuple[Arena, ...]:
     """The memory to measure in: ``total`` bytes and, where there is plenty, as much on small pages.
 
     Where the pages lie is chance, and copy and triad differ by a tenth with it: the banks that
@@ -161,7 +161,7 @@ def arenas(crew: Crew, total: int, limits: Limits) -> tuple[Arena, ...]:
     return (first, Arena(crew, total, huge=False)) if roomy else (first,)
 
 
-def ladder(native: Native, arena: Arena, limits: Limits) -> Iterator[Probe]:
+def ladder(native: Native, arena: Arena, limits: HostLimits) -> Iterator[Probe]:
     """One read kernel over working sets from 16 KiB a thread to all of it, doubling.
 
     ``ladder.N`` reads N bytes over all threads. The steps show where each cache
@@ -174,7 +174,7 @@ def ladder(native: Native, arena: Arena, limits: Limits) -> Iterator[Probe]:
         size *= 2
 
 
-def cache_seen(figures: dict[str, Figure]) -> int | None:
+def cache_seen(figures: dict[str, Estimate]) -> int | None:
     """Bytes of the largest working set that reads clearly faster than memory, from a ladder."""
     memory = figures.get("bandwidth.memory")
     steps = {int(k[7:]): f.best for k, f in figures.items() if k.startswith("ladder.")}
@@ -216,7 +216,7 @@ def self_check(native: Native) -> None:
 
 
 def probes(
-    native: Native, places: tuple[Arena, ...], topology: Topology, limits: Limits, quick: bool
+    native: Native, places: tuple[Arena, ...], topology: Topology, limits: HostLimits, quick: bool
 ) -> Iterator[Probe]:
     """All bandwidth probes, slowest level first so that the ceiling most asked for is surest.
 

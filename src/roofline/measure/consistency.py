@@ -8,9 +8,9 @@ elsewhere (an engine's decode) is held against the file with `excess`.
 """
 
 from ..record import replace
-from .sampling import Figure
+from .sampling import Estimate
 
-Figures = dict[str, Figure]
+Figures = dict[str, Estimate]
 
 
 def excess(rate: float, intensity: float, peak: float | None, bandwidth: float | None) -> float:
@@ -61,7 +61,7 @@ def corrected(figures: Figures) -> Figures:
     return out
 
 
-def _raise(figures: Figures, key: str, point: Figure, value: float) -> None:
+def _raise(figures: Figures, key: str, point: Estimate, value: float) -> None:
     roof = figures.get(key)
     if roof is None or value <= roof.best:
         return

@@ -15,7 +15,7 @@ _TOOLS = (("nvidia-smi", "cuda"), ("rocm-smi", "rocm"), ("xpu-smi", "xpu"))
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class ProbedDevice:
     """One row of ``measure --list``. ``key`` is what ``--device`` takes."""
 
     key: str
@@ -36,31 +36,32 @@ def has_kernels() -> bool:
     return importlib.util.find_spec("llvmlite") is not None
 
 
-def cpu(read: topology.Topology | None = None) -> Device:
+def cpu(read: topology.Topology | None = None) -> ProbedDevice:
     """The processor itself."""
     here = read or topology.read()
-    return Device("cpu", here.name, "cpu", here.memory, len(here.cores))
+    return ProbedDevice("cpu", here.name, "cpu", here.memory, len(here.cores))
 
 
-def found(torch: Any | None = None) -> list[Device]:
+def found(torch: Any | None = None) -> list[ProbedDevice]:
     """The CPU and every accelerator torch can use. ``torch`` stands in for it in tests."""
     rows = [cpu()]
     if torch is None and has_torch():
         torch = import_torch("measuring an accelerator")
     if torch is not None:
         rows += [
-            Device(d.key, d.name, d.platform, d.memory, d.units, d) for d in torch_devices(torch)
+            ProbedDevice(d.key, d.name, d.platform, d.memory, d.units, d)
+            for d in torch_devices(torch)
         ]
     return rows
 
 
-def unreachable(rows: list[Device]) -> list[str]:
+def unreachable(rows: list[ProbedDevice]) -> list[str]:
     """Platforms whose driver is installed although torch has no device of them."""
     seen = {row.platform for row in rows}
     return [kind for tool, kind in _TOOLS if kind not in seen and shutil.which(tool)]
 
 
-def choose(key: str | None, rows: list[Device]) -> Device:
+def choose(key: str | None, rows: list[ProbedDevice]) -> ProbedDevice:
     """The device called ``key``; without one the first accelerator, else the CPU."""
     if key is None:
         return rows[1] if len(rows) > 1 else rows[0]

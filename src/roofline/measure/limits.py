@@ -15,7 +15,7 @@ _UNLIMITED = 1 << 60  # v1 writes "no memory limit" as a number near 2^63
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HostLimits:
     """The share of the machine that is ours.
 
     ``cores`` are the physical cores we may run on, ``quota`` the CPU time per
@@ -36,7 +36,7 @@ class Limits:
         return max(1, min(len(self.cores), math.floor(self.quota + 0.05)))
 
 
-def read(topology: Topology, root: str = "/", allowed: frozenset[int] | None = None) -> Limits:
+def read(topology: Topology, root: str = "/", allowed: frozenset[int] | None = None) -> HostLimits:
     """Find the limits of this process. ``allowed`` stands in for the affinity mask in tests."""
     if allowed is None and hasattr(os, "sched_getaffinity"):
         allowed = frozenset(os.sched_getaffinity(0))
@@ -52,7 +52,7 @@ def read(topology: Topology, root: str = "/", allowed: frozenset[int] | None = N
     if limit is not None:
         left = max(0, limit - (used or 0))
         free = left if free is None else min(free, left)
-    return Limits(cores=cores, quota=quota, memory=free, memory_limit=limit)
+    return HostLimits(cores=cores, quota=quota, memory=free, memory_limit=limit)
 
 
 def throttled(root: str = "/") -> int | None:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import limits as limits_module
-from .limits import Limits
-from .sampling import Figure
+from .limits import HostLimits
+from .sampling import Estimate
 from .topology import Topology, text
 
 BUSY_WARN, BUSY_REFUSE = 0.15, 0.5  # CPUs that others keep busy
@@ -91,7 +91,7 @@ def stolen(before: Snapshot, after: Snapshot, cpus: int) -> float | None:
 
 
 def look(
-    limits: Limits,
+    limits: HostLimits,
     seconds: float = 0.4,
     root: str = "/",
     sleep: Callable[[float], None] = time.sleep,
@@ -114,7 +114,7 @@ def look(
     return after, out
 
 
-def setting(topology: Topology, limits: Limits, battery: bool | None = None) -> list[Finding]:
+def setting(topology: Topology, limits: HostLimits, battery: bool | None = None) -> list[Finding]:
     """What about this machine bends every figure, however quiet it is."""
     out: list[Finding] = []
     if topology.hypervisor:
@@ -144,8 +144,8 @@ def setting(topology: Topology, limits: Limits, battery: bool | None = None) -> 
 def review(
     before: Snapshot,
     after: Snapshot,
-    limits: Limits,
-    figures: list[Figure],
+    limits: HostLimits,
+    figures: list[Estimate],
     clocks: list[float],
 ) -> list[Finding]:
     """What happened while measuring: who disturbed us, and do the figures show it?"""

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import __version__
 from ..machine import here
-from .sampling import Figure
+from .sampling import Estimate
 from .session import Result
 
 SCHEMA = "roofline.machine/1"
@@ -161,7 +161,7 @@ def _section(result: Result, prefix: str) -> Json:
     return found
 
 
-def _figure(figure: Figure) -> Json:
+def _figure(figure: Estimate) -> Json:
     return {
         "value": _round(figure.best),
         "source": "here",
@@ -242,7 +242,7 @@ def _measurement(result: Result, date: str) -> Json:
     }
 
 
-def _sample(figure: Figure) -> Json:
+def _sample(figure: Estimate) -> Json:
     out: Json = {
         "key": figure.key,
         "how": figure.label,

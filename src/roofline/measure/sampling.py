@@ -65,7 +65,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Estimate:
     """What the windows of one candidate say: SI units, ``spread`` = 1 - median ÷ best.
 
     ``repeat`` is how far the best of the first and of the second half of the
@@ -152,7 +152,7 @@ class Series:
         longer = max(self.calls + 1, min(math.ceil(wanted), self.calls * 16))
         self.calls = min(longer, _MOST_CALLS)
 
-    def figure(self) -> Figure | None:
+    def figure(self) -> Estimate | None:
         """The summary, or None before the first window."""
         if not self.rates:
             return None
@@ -167,7 +167,7 @@ class Series:
                 statistics.median(self.rates[-third:]),
             )
             drift = 1 - (first / last if self.probe.lower else last / first)
-        return Figure(
+        return Estimate(
             key=self.probe.key,
             label=self.candidate.label,
             best=best,

@@ -12,12 +12,12 @@ from . import bandwidth, consistency, gemm, overhead, quiet, torch_probes
 from . import limits as limits_module
 from . import topology as topology_module
 from .crew import Crew
-from .devices import Device, has_kernels, has_torch
+from .devices import ProbedDevice, has_kernels, has_torch
 from .kernel_native import Native, compile_kernels
-from .limits import Limits
+from .limits import HostLimits
 from .portable import PortableArena
 from .quiet import Finding
-from .sampling import Figure, Probe, Progress, Table, better, sample
+from .sampling import Estimate, Probe, Progress, Table, better, sample
 from .topology import Topology
 from .torch_device import TorchDevice, TorchLibrary, import_torch
 
@@ -57,12 +57,12 @@ class Options:
 class Result:
     """What a run found. ``figures`` maps a probe's key to its best candidate's figure."""
 
-    device: Device
+    device: ProbedDevice
     topology: Topology
-    limits: Limits
+    limits: HostLimits
     mode: str
-    figures: dict[str, Figure] = field(default_factory=dict)
-    others: tuple[Figure, ...] = ()
+    figures: dict[str, Estimate] = field(default_factory=dict)
+    others: tuple[Estimate, ...] = ()
     findings: list[Finding] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     missing: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class Result:
         return bool(self.figures) and not quiet.refused(self.findings)
 
 
-def run(device: Device, options: Options, progress: Progress | None = None) -> Result:
+def run(device: ProbedDevice, options: Options, progress: Progress | None = None) -> Result:
     """Measure ``device``.
 
     Raises RooflineError when the machine is too busy to begin (unless
@@ -145,7 +145,7 @@ def _roofs(table: Table) -> Iterator[str]:
             yield key
 
 
-def _before_numpy(limits: Limits) -> None:
+def _before_numpy(limits: HostLimits) -> None:
     """Set what a BLAS reads once, when it is loaded."""
     # Threads that spin after their part of a product would halve the next one, if that is torch's.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")  # 2^16 ticks: 20 µs
@@ -202,7 +202,7 @@ def _cpu_probes(
     return probes, native
 
 
-def _torch_cpu(limits: Limits, result: Result) -> TorchLibrary | None:
+def _torch_cpu(limits: HostLimits, result: Result) -> TorchLibrary | None:
     if not has_torch():
         result.findings.append(Finding("no_torch", "note"))
         return None

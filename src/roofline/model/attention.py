@@ -24,7 +24,7 @@ from ..count.step import (
 from ..count.work import Operator
 from ..errors import UnsupportedError
 from ..record import record, replace
-from .parts import Linear, Pricing, divide, linear, whole
+from .parts import LayerPricing, Linear, divide, linear, whole
 
 
 @record
@@ -197,7 +197,7 @@ class Attention:
             raise UnsupportedError(f"attention{self.span.label} in both directions is not counted")
         return replace(self, cached=False, span=replace(self.span, both=True))
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Projections, attention proper, output projection."""
         yield from linear(f"{self.title}.qkv", self._inputs(), pricing)
         if self.query_rank is not None:
@@ -205,7 +205,7 @@ class Attention:
         yield self.core(pricing)
         yield from linear(f"{self.title}.out", (self._output(),), pricing)
 
-    def core(self, pricing: Pricing) -> Operator:
+    def core(self, pricing: LayerPricing) -> Operator:
         """Scores and weighted sum: the part that reads the cache, where there is one."""
         width = self.heads * (self.key_width + (2 if self.twice else 1) * self.value_width)
         entry = whole(self.entry * pricing.kv.size)

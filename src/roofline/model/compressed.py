@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from ..count.step import SEQUENCES, TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..record import record, replace
-from .parts import Linear, Pricing, divide, linear, whole
+from .parts import LayerPricing, Linear, divide, linear, whole
 
 
 @record
@@ -92,7 +92,7 @@ class CompressedAttention:
         heads = divide(self.heads, tp, "query heads")
         return replace(self, heads=heads, groups=divide(self.groups, tp, "output groups"))
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Projections down and up, attention, the compressor's buffer, output in two steps."""
         yield from linear("attention.down", self._down(), pricing)
         yield from linear("attention.query_up", (self._up(),), pricing)
@@ -103,7 +103,7 @@ class CompressedAttention:
         yield from linear("attention.out_groups", (first,), pricing)
         yield from linear("attention.out", (last,), pricing)
 
-    def core(self, pricing: Pricing) -> Operator:
+    def core(self, pricing: LayerPricing) -> Operator:
         """Attention over the window's and the compressed entries."""
         entry = whole(self.width * pricing.kv.size)
         each = 4 * self.heads * self.width
@@ -130,7 +130,7 @@ class CompressedAttention:
         )
 
 
-def buffer(name: str, width: int, stride: int, pricing: Pricing) -> Operator:
+def buffer(name: str, width: int, stride: int, pricing: LayerPricing) -> Operator:
     """The tokens that the next compressed entry is made of: values and gates."""
     one = whole(2 * width * pricing.activation.size)
     return Operator(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..count.step import TOKENS, touched
 from ..count.work import Operator
 from ..record import record, replace
-from .parts import Linear, Pricing, divide, linear, whole
+from .parts import LayerPricing, Linear, divide, linear, whole
 
 
 @record
@@ -62,7 +62,7 @@ class Mlp:
         """
         return replace(self, width=divide(self.width, tp, "columns of the MLP"))
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Into the middle, and back."""
         name = f"{self.title}.gate_up" if self.gated else f"{self.title}.up"
         yield from linear(name, self._in(), pricing)
@@ -181,7 +181,7 @@ class Experts:
             shared=self.shared.split(tp) if self.shared else None,
         )
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Router, routed experts, shared experts."""
         yield from linear("router", self._router(), pricing)
         latent = self._latent()
@@ -202,7 +202,7 @@ class Experts:
             return ((first, 1.0),)
         return ((first, 1 - rest / self.experts), (second, rest / self.experts))
 
-    def routed(self, pricing: Pricing) -> Operator:
+    def routed(self, pricing: LayerPricing) -> Operator:
         """The routed experts: k of E a token computed, the touched ones read."""
         matrices = self.expert()
         size = sum(m.size for m in matrices)

@@ -19,7 +19,7 @@ from ..count.step import TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..record import record
 from .compressed import buffer
-from .parts import Linear, Pricing, linear, whole
+from .parts import LayerPricing, Linear, linear, whole
 
 
 @record
@@ -56,7 +56,7 @@ class Indexer:
         """Each device chooses for itself: its one key has no heads to divide."""
         return self
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Projections, and scores over the whole context."""
         yield from linear("indexer.in", self.matrices, pricing)
         entry = self.width * pricing.kv.size

@@ -17,7 +17,7 @@ from ..count.step import TOKENS, Quantity, entries, held
 from ..count.work import Operator
 from ..record import record, replace
 from .attention import ALL, Span
-from .parts import Linear, Pricing, divide, linear, once, whole
+from .parts import LayerPricing, Linear, divide, linear, once, whole
 
 
 @record
@@ -99,7 +99,7 @@ class LatentAttention:
         gate = self.gate * heads // self.heads
         return replace(self, heads=heads, gate=gate, query_up=up)
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Projections, latent attention, output projection."""
         queries = self._queries()
         down = (queries[0], self._down(), *self._gate())
@@ -109,7 +109,7 @@ class LatentAttention:
         yield self.core(pricing)
         yield from linear("attention.out", (self._output(),), pricing)
 
-    def core(self, pricing: Pricing) -> Operator:
+    def core(self, pricing: LayerPricing) -> Operator:
         """Attention with the up-projection of keys and values, absorbed or expanded."""
         window = self.span.window if self.span.top is None else self.span.top
         up = self._up()

@@ -12,7 +12,7 @@ from ..errors import UnsupportedError
 from ..record import field, record, replace
 from . import formats
 from .formats import BF16, Format
-from .parts import Linear, Part, linear, parameters, whole
+from .parts import LayerPart, Linear, linear, parameters, whole
 
 
 class Scheme(Protocol):
@@ -62,7 +62,7 @@ class Layer:
             and cached for, each time.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LayerPart, ...]
     indices: tuple[int, ...]
     vectors: int = 0
     prefix: str = "model.layers"
@@ -334,7 +334,7 @@ def encoding(layer: Layer, name: str, both: bool = False) -> Layer:
     Raises:
         UnsupportedError: a part whose cache or direction cannot be changed.
     """
-    parts: list[Part] = []
+    parts: list[LayerPart] = []
     for part in layer.parts:
         change = getattr(part, "encoding", None)
         if change is None and any(op.held for op in part.operators(_PROBE)):
@@ -384,10 +384,12 @@ def together(operators: list[Operator]) -> tuple[Operator, ...]:
 
 
 def gather(
-    depth: int, make: Callable[[int], tuple[tuple[Part, ...], int]], prefix: str = "model.layers"
+    depth: int,
+    make: Callable[[int], tuple[tuple[LayerPart, ...], int]],
+    prefix: str = "model.layers",
 ) -> tuple[Layer, ...]:
     """Layers 0…depth-1, alike ones together; ``make(i)`` gives parts and norm parameters."""
-    found: dict[tuple[tuple[Part, ...], int], list[int]] = {}
+    found: dict[tuple[tuple[LayerPart, ...], int], list[int]] = {}
     for i in range(depth):
         found.setdefault(make(i), []).append(i)
     return tuple(

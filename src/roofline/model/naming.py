@@ -57,7 +57,7 @@ _KINDS = {
 
 
 @record
-class Named:
+class NamedModel:
     """What a name says.
 
     Attributes:
@@ -71,7 +71,7 @@ class Named:
     said: str
 
 
-def read(name: str, entries: list[dict[str, Any]]) -> Named | None:
+def read(name: str, entries: list[dict[str, Any]]) -> NamedModel | None:
     """What a name says, ``None`` where no entry is at its beginning.
 
     Raises:
@@ -119,14 +119,14 @@ def _starts(base: str) -> Iterator[str]:
             yield base.removeprefix(maker)
 
 
-def _peeled(base: str, org: str, known: dict[str, dict[str, Any]]) -> Named | None:
+def _peeled(base: str, org: str, known: dict[str, dict[str, Any]]) -> NamedModel | None:
     rest = base
     words: list[tuple[str, str]] = []
     while rest:
         entry = known.get(_squeezed(rest))
         if entry is not None and (words or rest == base) and _dated(entry, words):
             kept = [(kind, word) for kind, word in reversed(words)]
-            return Named(entry, stored(kept, org, entry), base[len(rest) :].strip("-_. :"))
+            return NamedModel(entry, stored(kept, org, entry), base[len(rest) :].strip("-_. :"))
         match = _END.search(rest)
         if match is None:
             return None
@@ -156,7 +156,7 @@ def _prefix(base: str, known: dict[str, dict[str, Any]]) -> tuple[dict[str, Any]
     return None
 
 
-def _labelled(name: str, label: re.Match[str], entries: list[dict[str, Any]]) -> Named | None:
+def _labelled(name: str, label: re.Match[str], entries: list[dict[str, Any]]) -> NamedModel | None:
     # ``qwen3moe 30B.A3B Q4_K - Medium``: an architecture, a nominal size, a type.
     kind = _squeezed(label["kind"]).replace("_", "").replace(".", "")
     kinds = _KINDS.get(kind, (kind,))
@@ -184,7 +184,7 @@ def _labelled(name: str, label: re.Match[str], entries: list[dict[str, Any]]) ->
     if match is not None:
         word_kind, word = next((k, w) for k, w in match.groupdict().items() if w)
         words = [(word_kind.rstrip("0123456789"), word)]
-    return Named(entry, stored(words, "", entry), rest)
+    return NamedModel(entry, stored(words, "", entry), rest)
 
 
 def _generates(entry: dict[str, Any]) -> bool:

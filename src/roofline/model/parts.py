@@ -58,7 +58,7 @@ class Storage(Protocol):
         """The format of the matrix at ``path``."""
 
 
-class Pricing(Storage, Protocol):
+class LayerPricing(Storage, Protocol):
     """The formats in which one layer's numbers are kept and multiplied."""
 
     @property
@@ -77,7 +77,7 @@ class Pricing(Storage, Protocol):
         """The precision of the products with the matrix at ``path``."""
 
 
-class Part(Protocol):
+class LayerPart(Protocol):
     """A piece of a layer."""
 
     def linears(self) -> tuple[Linear, ...]:
@@ -87,7 +87,7 @@ class Part(Protocol):
     def vectors(self) -> int:
         """Parameters outside matrices, biases of the matrices apart."""
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """What runs, in order, ``count`` 1 each."""
 
 
@@ -115,7 +115,7 @@ class Matrices:
         """Each device has all of it."""
         return self
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """One operator, and one for products of activations."""
         yield from linear(self.name, self.matrices, pricing)
         if self.products:
@@ -153,12 +153,12 @@ class Unused:
         """Each device has all of it."""
         return self
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Nothing runs."""
         return iter(())
 
 
-def parameters(part: Part) -> int:
+def parameters(part: LayerPart) -> int:
     """All parameters of a part."""
     return part.vectors + sum(m.parameters for m in part.linears())
 
@@ -166,7 +166,7 @@ def parameters(part: Part) -> int:
 def linear(
     name: str,
     matrices: Iterable[Linear],
-    pricing: Pricing,
+    pricing: LayerPricing,
     *,
     kind: str = "linear",
     per: Terms = ((TOKENS, 1),),

@@ -20,7 +20,7 @@ from ..count.step import SEQUENCES, TOKENS
 from ..count.work import Operator
 from ..record import record
 from .formats import FP32, Format
-from .parts import Linear, Pricing, linear, once, whole
+from .parts import LayerPricing, Linear, linear, once, whole
 
 
 @record
@@ -70,7 +70,7 @@ class Recurrent:
         scan = self.scan
         return scan.channels * scan.kernel + scan.extra
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Projections, convolution and recurrence, projections."""
         scan = self.scan
         for name, group in scan.before:
@@ -79,7 +79,7 @@ class Recurrent:
         yield from linear(f"{scan.name}.out", scan.after, pricing)
 
 
-def _core(scan: Scan, pricing: Pricing) -> Operator:
+def _core(scan: Scan, pricing: LayerPricing) -> Operator:
     # The convolution and the recurrence: the part that keeps a state.
     a = pricing.activation.size
     conv = scan.channels * scan.kernel

@@ -26,7 +26,7 @@ from .config import Config, read_json, short
 from .families.common import dtype
 from .ffn import Experts
 from .model import Layer, Model, Uniform
-from .parts import Linear, Matrices, Part, Pricing, whole
+from .parts import LayerPart, LayerPricing, Linear, Matrices, whole
 
 
 @record
@@ -52,7 +52,7 @@ class TracedAttention:
         """None."""
         return 0
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Attention proper."""
         entry = whole(self.entry * pricing.kv.size)
         yield Operator(
@@ -220,7 +220,7 @@ def _model(
         path = f"{name}.{i}"
         matrices, experts = _matrices(c, layer, numbered, used)
         between = _between(one, two, f"{root}.{path}")
-        parts: list[Part] = [Matrices("linear", matrices, products=between[0]), *experts]
+        parts: list[LayerPart] = [Matrices("linear", matrices, products=between[0]), *experts]
         parts.append(TracedAttention(between[1], cache[i], _window(layer)))
         inside = sum(m.parameters for m in matrices)
         inside += sum(m.parameters for part in experts for m in part.linears())

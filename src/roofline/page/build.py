@@ -103,7 +103,7 @@ def build(
     language: str = "en",
     *,
     live: bool = False,
-    file: browser.Served | None = None,
+    file: browser.LiveModel | None = None,
     engines: Sequence[Mapping[str, str]] = (),
 ) -> str:
     """The page as one text.

@@ -39,7 +39,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class BrowserEngine:
     """The engine's files on this machine: ``wllama.js``, ``wllama.wasm``."""
 
     folder: str
@@ -56,7 +56,7 @@ def home() -> str:
     return os.path.join(data_folder(), "engines", f"wllama-{VERSION}")
 
 
-def engine(source: str | None = None) -> Engine:
+def engine(source: str | None = None) -> BrowserEngine:
     """The engine, checked.
 
     Args:
@@ -74,16 +74,16 @@ def engine(source: str | None = None) -> Engine:
                 f"a model in the page runs in {NAME} {VERSION} (10 MB), which is not here yet: "
                 "add '--engine npm' once to fetch it, or give its folder or .tgz with --engine"
             )
-        return Engine(kept)
+        return BrowserEngine(kept)
     if source == "npm":
         if not _whole(kept):
             with tempfile.TemporaryDirectory() as folder:
                 _take(_pack(folder), kept)
-        return Engine(kept)
+        return BrowserEngine(kept)
     if not os.path.exists(source):
         raise InputError(f"--engine {source}: no such folder or file (or 'npm' to fetch it)")
     _take(source, kept)
-    return Engine(kept)
+    return BrowserEngine(kept)
 
 
 def _whole(folder: str) -> bool:

@@ -101,7 +101,7 @@ def shapes(names: Iterable[str] = SHAPES) -> list[dict[str, Any]]:
     return found
 
 
-def data(file: Served | None) -> dict[str, Any]:
+def data(file: LiveModel | None) -> dict[str, Any]:
     """What the page is told of this part, and the number formats that it names."""
     offered = shapes()
     told = file.to_json() if file else None
@@ -115,7 +115,7 @@ def data(file: Served | None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class LiveModel:
     """A model file and the engine that runs it in the page.
 
     Attributes:
@@ -126,7 +126,7 @@ class Served:
 
     path: str
     model: Model
-    engine: engines.Engine
+    engine: engines.BrowserEngine
 
     @property
     def addresses(self) -> dict[str, tuple[str, str]]:
@@ -151,7 +151,7 @@ class Served:
         }
 
 
-def served(name: str, source: str | None = None) -> Served:
+def served(name: str, source: str | None = None) -> LiveModel:
     """A model file to run in the page: a path, or ``gemma-3-270m``, which ``[demo]`` brings.
 
     Args:
@@ -168,4 +168,4 @@ def served(name: str, source: str | None = None) -> Served:
         path = demo.demo()
     elif os.path.isdir(name) or not name.lower().endswith(".gguf"):
         raise InputError(f"--live {name}: the page runs one GGUF file")
-    return Served(path, load_model(path), engines.engine(source))
+    return LiveModel(path, load_model(path), engines.engine(source))

@@ -21,7 +21,7 @@ from . import build, squeeze
 from .bundle import bundle, read
 from .data import MACHINES, MODELS, page_data
 from .factors import MOST_DEVICES
-from .live import Served
+from .live import LiveModel
 from .still import still
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def page(
     points: Iterable[Mapping[str, Any]] = (),
     language: str | None = None,
     live: bool = False,
-    file: Served | None = None,
+    file: LiveModel | None = None,
     oracle: Oracle | None = None,
     date: str | None = None,
 ) -> str:

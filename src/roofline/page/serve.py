@@ -22,7 +22,7 @@ from ..model.config import parse_json
 from ..model.load import from_config
 from .build import embedded
 from .data import format_json, model_json
-from .live import POLICY, Served
+from .live import POLICY, LiveModel
 from .predicted import Oracle
 
 LARGEST_CONFIG = 4 << 20
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
     sys_version = ""
     protocol_version = "HTTP/1.1"
     timeout = 20
-    server: Server
+    server: PageServer
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -175,13 +175,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-class Server(ThreadingHTTPServer):
+class PageServer(ThreadingHTTPServer):
     """The server, on the loopback."""
 
     daemon_threads = True
 
     def __init__(
-        self, page: str, port: int = 0, file: Served | None = None, oracle: Oracle | None = None
+        self, page: str, port: int = 0, file: LiveModel | None = None, oracle: Oracle | None = None
     ) -> None:
         """Bind to a port of the loopback, any free one where it is 0.
 
@@ -210,11 +210,11 @@ def serve(
     port: int = 0,
     *,
     open_browser: bool = False,
-    file: Served | None = None,
+    file: LiveModel | None = None,
     oracle: Oracle | None = None,
 ) -> int:
     """Serve the page until interrupted."""
-    with Server(page, port, file, oracle) as server:
+    with PageServer(page, port, file, oracle) as server:
         print(f"{server.address}  (this machine only; Ctrl-C ends it)", flush=True)
         if open_browser:
             import webbrowser

@@ -32,7 +32,7 @@ from ..count.step import ONE, ROWS, TOKENS, Quantity
 from ..count.work import Operator
 from ..model.ffn import Experts
 from ..model.model import Model
-from ..model.parts import Part, whole
+from ..model.parts import LayerPart, whole
 from ..record import replace
 from .layout import Parallel
 from .shard import divided
@@ -79,7 +79,7 @@ def talk(
 
 
 def _after(
-    part: Part, layout: Parallel, row: float, elements: tuple[float, float]
+    part: LayerPart, layout: Parallel, row: float, elements: tuple[float, float]
 ) -> Iterator[tuple[Operator, bool]]:
     tp, dp, n = layout.tp, layout.dp, layout.width
     ring = (tp - 1) / tp

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import InputError, UnsupportedError
 from ..model.ffn import Experts
 from ..model.model import Layer, Model
-from ..model.parts import Part
+from ..model.parts import LayerPart
 from ..record import replace
 from .layout import MOST, Parallel, divisors
 
@@ -114,12 +114,12 @@ def _divided(model: Model, layout: Parallel) -> tuple[Layer, ...]:
         raise InputError(f"{model.name}: {error} ({_asked(layout)}): {would}") from None
 
 
-def divided(part: Part, layout: Parallel) -> Part:
+def divided(part: LayerPart, layout: Parallel) -> LayerPart:
     """What one device runs of a part."""
     return _cut(part, layout.tp, layout.ep, layout.width, layout.redundant)
 
 
-def _cut(part: Part, tp: int, ep: int, width: int, redundant: int) -> Part:
+def _cut(part: LayerPart, tp: int, ep: int, width: int, redundant: int) -> LayerPart:
     if isinstance(part, Experts):
         return part.split(tp, ep, width, redundant)
     if tp == 1:
@@ -130,7 +130,7 @@ def _cut(part: Part, tp: int, ep: int, width: int, redundant: int) -> Part:
             f"how {type(part).__name__} divides over devices is not counted yet; --dp and --pp "
             "leave it whole"
         )
-    found: Part = split(tp)
+    found: LayerPart = split(tp)
     return found
 
 

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..points import Point
 from ..points.point import UNSAID
-from .routing import Routing, Tally
+from .routing import PointRouting, Tally
 from .steps import Stage, stage_of, steps, together
 
 SCHEMA = "roofline.placed/1"
@@ -62,7 +62,7 @@ class Placed:
     communication_s: float = 0.0
     sent: float = 0.0
     messages: float = 0.0
-    routing: Routing | None = None
+    routing: PointRouting | None = None
     stage: Stage | None = None
 
     @property

@@ -17,7 +17,7 @@ from ..count.step import Quantity, Step
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class PointRouting:
     """Experts of all steps of a point, on one device as everything else.
 
     Attributes:
@@ -75,9 +75,11 @@ class Tally:
             self._bytes += count * coefficient * touched
             self._least += count * coefficient * min(touched, passes * q.active)
 
-    def found(self) -> Routing | None:
+    def found(self) -> PointRouting | None:
         """The sum, ``None`` for a model without experts."""
         if not self._bytes:
             return None
         q = self._terms[0][0]
-        return Routing(q.experts, q.active, self._touched / self._layers, self._bytes, self._least)
+        return PointRouting(
+            q.experts, q.active, self._touched / self._layers, self._bytes, self._least
+        )

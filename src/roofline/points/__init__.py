@@ -7,14 +7,14 @@ under one. Points come from `roofline bench` (`engines`) or from the result file
 
 from .file import read_points
 from .journal import PointsWriter
-from .point import BASES, Part, Point, Roof, Seconds, Source
+from .point import BASES, MeasuredRoof, Part, Point, Seconds, Source
 
 __all__ = [
     "BASES",
+    "MeasuredRoof",
     "Part",
     "Point",
     "PointsWriter",
-    "Roof",
     "Seconds",
     "Source",
     "read_points",

@@ -74,7 +74,7 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Roof:
+class MeasuredRoof:
     """Ceilings of this machine in the minutes of the point: bytes/s, and FLOP/s by precision.
 
     `overhead` holds fixed costs in seconds, such as one kernel launch (`launch`).
@@ -127,7 +127,7 @@ class Point:
     engine_version: str | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     tokens: float | None = None
-    roof: Roof | None = None
+    roof: MeasuredRoof | None = None
     load: float | None = None
     time: str | None = None
     run: str | None = None
@@ -322,11 +322,11 @@ def _seconds(value: Any, where: str) -> Seconds:
     )
 
 
-def _roof(value: Any, where: str) -> Roof | None:
+def _roof(value: Any, where: str) -> MeasuredRoof | None:
     if value is None:
         return None
     roof = _object(value, where)
-    return Roof(
+    return MeasuredRoof(
         _number(roof.get("bandwidth"), f"{where}.bandwidth"),
         _numbers(roof.get("compute", {}), f"{where}.compute"),
         _numbers(roof.get("overhead", {}), f"{where}.overhead"),

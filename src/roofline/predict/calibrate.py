@@ -23,7 +23,7 @@ from ..points import Point as Measured
 from ..record import replace
 from .fit import Prior, fit
 from .interval import quantiles
-from .kernel import Plan
+from .kernel import KernelPlan
 from .predictor import NODES, Predictor
 from .profile import Profile
 from .stack import Piece, Total
@@ -50,7 +50,7 @@ LIMITS = {"compute": (1e-4, 1.2), "bandwidth": (0.02, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CalibrationPoint:
     """Measured steps.
 
     Attributes:
@@ -87,7 +87,7 @@ class Checked:
         left_out: seconds under a fit on the other points.
     """
 
-    point: Point
+    point: CalibrationPoint
     public: float
     left_out: float
 
@@ -114,7 +114,7 @@ class Calibration:
     checks: tuple[Checked, ...] = ()
 
 
-def point(measured: Measured, case: Case, base: Profile) -> Point | None:
+def point(measured: Measured, case: Case, base: Profile) -> CalibrationPoint | None:
     """A point of a points file; ``None`` where its time covers more than its steps.
 
     Time between tokens on a server is taken for a decode step: other requests' prefill and the
@@ -128,10 +128,10 @@ def point(measured: Measured, case: Case, base: Profile) -> Point | None:
     for part in measured.parts:
         step = Step(measured.phase, part.groups)
         steps += growing(step, part.count) if part.grows else ((step, part.count),)
-    return Point(Predictor(case, base), tuple(steps), measured.seconds.median)
+    return CalibrationPoint(Predictor(case, base), tuple(steps), measured.seconds.median)
 
 
-def calibrate(points: Sequence[Point], base: Profile, name: str = "mine") -> Calibration:
+def calibrate(points: Sequence[CalibrationPoint], base: Profile, name: str = "mine") -> Calibration:
     """The profile that fits the points, drawn to ``base``; without points it is ``base``.
 
     Raises:
@@ -185,13 +185,13 @@ def _prior(name: str, value: float, spread: float) -> Prior:
     return Prior(min(max(value, low), high), spread, low, max(high, value))
 
 
-def _total(points: Sequence[Point]) -> Total:
+def _total(points: Sequence[CalibrationPoint]) -> Total:
     import numpy as np
 
     pieces, times = [], []
     for i, point in enumerate(points):
         case = point.predictor.case
-        plan = Plan(case.work, case.wiring, case.parallel.dp)
+        plan = KernelPlan(case.work, case.wiring, case.parallel.dp)
         for step, often in point.steps:
             groups = tuple(
                 replace(g, batch=np.array([g.batch]), past=np.array([g.past])) for g in step.groups
@@ -216,7 +216,7 @@ def _left_out(
 
 
 def _profile(
-    points: Sequence[Point],
+    points: Sequence[CalibrationPoint],
     base: Profile,
     name: str,
     own: Mapping[str, float],

@@ -95,7 +95,7 @@ class Loads(NamedTuple):
 Numbered = tuple[tuple[int, float], ...]
 
 
-class Plan:
+class KernelPlan:
     """One device's work with its quantities numbered, ready to be loaded with steps.
 
     Attention is priced group by group (decode and prefill are different kernels), everything

@@ -14,7 +14,7 @@ from .lengths import Lengths
 from .predictor import Predictor
 from .replicas import shared
 from .request import Request, request
-from .serve import Served, steady
+from .serve import SteadyState, steady
 from .similar import Likeness, interval, likeness
 from .simulate import Simulated, most, too_many
 from .steptime import Parts
@@ -156,7 +156,7 @@ def predict_served(
     most = min(places) if places else None
     if most is not None and most < 1:
         raise p.no_room(prompt + output)
-    found: Served = steady(p, concurrency, prompt, output, most)
+    found: SteadyState = steady(p, concurrency, prompt, output, most)
     like = likeness(p, concurrency)
     step = Step.decode(found.running, prompt + output // 2)
     bound = p.roof(step)

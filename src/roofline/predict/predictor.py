@@ -13,9 +13,9 @@ from ..engines.known import check
 from ..parallel.split import split
 from ..record import replace
 from .device import Device, device
-from .kernel import Plan
+from .kernel import KernelPlan
 from .profile import Profile, Resolved
-from .steptime import ZERO, Paces, Parts, step_time
+from .steptime import ZERO, Parts, Rates, step_time
 
 # Gauss-Legendre nodes and weights on [0, 1]: a decode of many tokens is summed over its
 # growing context by three steps, exact for times up to the fifth power of the context.
@@ -57,14 +57,14 @@ class Predictor:
         self.case, self.profile = case, profile
         self.device = on or device(case.machine)
         self.resolved: Resolved = profile.resolve(self.device, case.kv)
-        self.paces = Paces(self.device, self.resolved.values)
+        self.paces = Rates(self.device, self.resolved.values)
         layout = case.parallel
         works = [case.work]
         if layout.pp > 1:
             options = {n: case.options[n] for n in ("weights", "kv", "compute")}
             works += split(case.model, layout, **options).rounds
         self._table: Table | None = None
-        self._plans = tuple(Plan(work, case.wiring, layout.dp) for work in works)
+        self._plans = tuple(KernelPlan(work, case.wiring, layout.dp) for work in works)
 
     @property
     def apart(self) -> int:

@@ -28,7 +28,7 @@ from .steptime import Parts
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class SteadyState:
     """A steady state. Seconds, or arrays of them.
 
     Attributes:
@@ -52,7 +52,9 @@ class Served:
         return self.running / self.tpot
 
 
-def steady(p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any = None) -> Served:
+def steady(
+    p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any = None
+) -> SteadyState:
     """The steady state of ``concurrency`` requests of ``prompt`` and ``output`` tokens each.
 
     Args:
@@ -75,7 +77,7 @@ def steady(p: Predictor, concurrency: Any, prompt: Any, output: Any, limit: Any 
     alone = p.step(Step.prefill(replicas, prompt)).total
     met = _where(batch > replicas, mixed.total + 0.5 * decode.total, alone)
     ttft = c["request.floor"] + met + ahead + queue
-    return Served(batch, tpot, ttft, decode, prefills, queue)
+    return SteadyState(batch, tpot, ttft, decode, prefills, queue)
 
 
 def _least(a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from ..record import replace
 from .device import Device
 from .kernel import Load, Loads, Talk
-from .steptime import Paces, step_time
+from .steptime import Rates, step_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Stack:
 
         out = np.zeros(self.size)
         for rows, loads, device, labels in self._blocks:
-            out[rows] = step_time(loads, Paces(device, chosen(c, labels))).total
+            out[rows] = step_time(loads, Rates(device, chosen(c, labels))).total
         return out
 
 

@@ -111,7 +111,7 @@ class Pace:
     tile: float = 0.0
 
 
-class Paces:
+class Rates:
     """Coefficients applied to a device: what each kind of kernel runs at, looked up once."""
 
     __slots__ = ("_found", "c", "device")
@@ -162,7 +162,7 @@ def busy(load: Load, pace: Pace) -> Number:
     return smooth_max(computing, moving)
 
 
-def step_time(loads: Loads, paces: Paces) -> Parts:
+def step_time(loads: Loads, paces: Rates) -> Parts:
     """Seconds of a step, by cause."""
     c = paces.c
     ramp = c["ramp"]

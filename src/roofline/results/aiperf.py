@@ -14,7 +14,7 @@ from ..errors import InputError
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
-from .serving import Served
+from .serving import ServingSummary
 
 NAME = "aiperf"
 
@@ -38,7 +38,7 @@ def readings(record: Record) -> Iterator[Reading]:
     duration = _seconds(record, "benchmark_duration")
     if duration is None and requests and request_rate:
         duration = requests / request_rate
-    return Served(
+    return ServingSummary(
         format=NAME,
         model=_model(setup),
         duration=duration,

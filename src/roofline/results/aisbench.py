@@ -13,7 +13,7 @@ from typing import Any
 from . import fields
 from .fields import Record, leading
 from .reading import Reading
-from .serving import Served, per_request
+from .serving import ServingSummary, per_request
 
 NAME = "aisbench"
 
@@ -83,7 +83,7 @@ class Reader:
         if not said:
             return
         requests = said.get("requests")
-        yield from Served(
+        yield from ServingSummary(
             format=NAME,
             duration=said.get("duration"),
             requests=requests,

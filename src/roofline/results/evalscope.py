@@ -14,7 +14,7 @@ from typing import Any
 from . import fields
 from .fields import Record, leading
 from .reading import Reading
-from .serving import Served
+from .serving import ServingSummary
 
 NAME = "evalscope"
 
@@ -169,7 +169,7 @@ def _served(said: dict[str, float], extra: Any, model: str | None = None) -> Ite
     requests = said.get("request_rate")
     if not requests and said.get("requests") and said.get("duration"):
         requests = said["requests"] / said["duration"]
-    yield from Served(
+    yield from ServingSummary(
         format=NAME,
         model=model,
         duration=1.0 if requests else None,

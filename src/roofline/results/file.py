@@ -24,7 +24,7 @@ from .containers import (
 from .fields import Record
 from .reading import Reading
 from .surroundings import Surroundings
-from .tables import Inserts, Table, csv_records, delimiter_of, is_rule
+from .tables import Inserts, TextTable, csv_records, delimiter_of, is_rule
 from .yaml_subset import is_yaml, parse
 
 Item = Reading | Point
@@ -162,7 +162,7 @@ class File:
             yield from self._text(lines(io.StringIO(text)))
 
     def _text(self, rows: Iterator[str]) -> Iterator[Item]:
-        table, inserts, embedded = Table(), Inserts(), Embedded()
+        table, inserts, embedded = TextTable(), Inserts(), Embedded()
         for row in rows:
             for item in embedded.feed(row):
                 if isinstance(item, str):
@@ -174,7 +174,7 @@ class File:
         for log in self._logs:
             yield from self._filled(log.end())
 
-    def _line(self, line: str, table: Table, inserts: Inserts) -> Iterator[Item]:
+    def _line(self, line: str, table: TextTable, inserts: Inserts) -> Iterator[Item]:
         if len(line) > LONG:  # no form has such lines; patterns would search them for long
             line = line.strip()[:LONG]
         if "\x1b" in line:

@@ -13,7 +13,7 @@ from ..errors import InputError
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
-from .serving import Served, milliseconds
+from .serving import ServingSummary, milliseconds
 
 NAME = "guidellm"
 
@@ -53,7 +53,7 @@ def _benchmark(run: dict[str, Any], model: str | None, version: str | None) -> I
     config = inside(run, "config")
     strategy = inside(config, "strategy") or inside(run, "args", "strategy")
     totals = inside(metrics, "request_totals")
-    return Served(
+    return ServingSummary(
         format=NAME,
         model=model or fields.text(inside(config, "backend"), "model"),
         duration=fields.number(run, "duration"),

@@ -15,7 +15,7 @@ from ..parallel.layout import Parallel
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
-from .serving import Served
+from .serving import ServingSummary
 
 NAME = "inferencex"
 
@@ -48,7 +48,7 @@ def readings(record: Record) -> Iterator[Reading]:
     unit = 1.0 if not between or between < 1 else 1e-3
     if rate is None and between is None:
         raise InputError("neither output_tput_per_gpu nor mean_tpot is in it")
-    yield from Served(
+    yield from ServingSummary(
         format=NAME,
         engine=fields.text(flat, "framework"),
         model=fields.text(flat, "model"),

@@ -14,7 +14,7 @@ from typing import Any
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
-from .serving import Served, milliseconds, per_request
+from .serving import ServingSummary, milliseconds, per_request
 
 NAME = "jetstream"
 
@@ -87,7 +87,7 @@ def _served(metrics: Record, **more: Any) -> Iterator[Reading]:
     completed = fields.need(metrics, "completed")
     output = per_request(fields.number(metrics, "total_output_tokens"), completed)
     each = milliseconds(fields.number(metrics, "mean_tpot_ms"))
-    yield from Served(
+    yield from ServingSummary(
         format=NAME,
         engine=NAME,
         duration=fields.need(metrics, "duration"),

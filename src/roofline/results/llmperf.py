@@ -13,7 +13,7 @@ from typing import Any
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
-from .serving import Served
+from .serving import ServingSummary
 
 NAME = "llmperf"
 
@@ -105,7 +105,7 @@ def _served(first: float | None, **more: Any) -> Iterator[Reading]:
     between = None
     if latency and first and tokens and tokens > 1 and latency > first:
         between = (latency - first) / (tokens - 1)
-    served = Served(
+    served = ServingSummary(
         format=NAME, mean_first=first, first_token=first, between_tokens=between, **more
     )
     yield from served.readings()

@@ -15,7 +15,7 @@ from typing import Any
 from . import fields
 from .fields import Record
 from .reading import Reading
-from .serving import Served, per_request
+from .serving import ServingSummary, per_request
 
 NAME = "lmdeploy"
 
@@ -133,7 +133,7 @@ def _served(said: dict[str, float], extra: dict[str, Any]) -> Iterator[Reading]:
     first, latency = said.get("first"), said.get("latency")
     if not between and first and latency and output and output > 1 and latency > first:
         between = (latency - first) / (output - 1)
-    yield from Served(
+    yield from ServingSummary(
         format=NAME,
         engine=NAME,
         duration=1.0 if requests else None,

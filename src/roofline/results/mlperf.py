@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from .reading import Reading
-from .serving import Served
+from .serving import ServingSummary
 
 NAME = "mlperf"
 
@@ -56,7 +56,7 @@ class Log:
             return
         inferred = not any(name in said for name in _TOKENS)
         notes = () if said.get("Result is", "VALID").startswith("VALID") else ("invalid-run",)
-        yield from Served(
+        yield from ServingSummary(
             format=NAME,
             engine=said.get("SUT name"),
             output_rate=rate,

@@ -29,7 +29,7 @@ class _Step:
     rest: dict[str, Any] = field(default_factory=dict)
 
 
-class Samples:
+class RateSamples:
     """Rates by running requests and, within a factor of √2, context."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from .reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServingSummary:
     """A client's summary. Seconds, tokens, tokens/s; `None` is not there.
 
     `token_gap` is the mean time between tokens over all tokens (ITL), `between_tokens` the mean
@@ -190,11 +190,11 @@ class Served:
         )
 
 
-def averages(record: Record, **more: Any) -> Served:
+def averages(record: Record, **more: Any) -> ServingSummary:
     """The client's averages as vLLM's serving benchmark names them, which SGLang's took over."""
     completed = fields.need(record, "completed")
     mean = fields.number(record, "mean_tpot_ms")
-    return Served(
+    return ServingSummary(
         duration=fields.need(record, "duration"),
         requests=completed,
         input_tokens=per_request(fields.number(record, "total_input_tokens"), completed),

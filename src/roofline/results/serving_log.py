@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from .reading import Reading
-from .serving import Served, milliseconds, per_request
+from .serving import ServingSummary, milliseconds, per_request
 
 NAME = "serving benchmark log"
 
@@ -51,7 +51,7 @@ class Log:
         if between is None and (duration is None or requests is None):
             return
         drafts = _number(said, "Drafts")
-        yield from Served(
+        yield from ServingSummary(
             format=NAME,
             engine=said.get("Backend"),
             duration=duration,

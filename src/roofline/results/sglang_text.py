@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ..record import replace
 from .reading import Reading
-from .samples import Samples
+from .samples import RateSamples
 
 NAME = "sglang log"
 
@@ -41,7 +41,7 @@ class Log:
 
     def __init__(self) -> None:
         """Start before any line."""
-        self._samples, self._prefills = Samples(), Samples()
+        self._samples, self._prefills = RateSamples(), RateSamples()
         self._steps: dict[str, tuple[float, float | None]] = {}
         self._batch: int | None = None
         self._warm = False
@@ -122,7 +122,7 @@ class Log:
                 prompt=prompt,
                 context=None,
             )
-        self._samples, self._prefills = Samples(), Samples()
+        self._samples, self._prefills = RateSamples(), RateSamples()
 
 
 def _tokens(step: tuple[float, float | None] | None) -> float | None:

@@ -75,7 +75,7 @@ def is_rule(line: str) -> bool:
     return bool(_RULE.match(line)) and not line.isspace()
 
 
-class Table:
+class TextTable:
     """Rows of the tables in a text, fed line by line; rows come out as records.
 
     Tables may be quoted (`> | … |`), indented, drawn as boxes, or without their outer pipes, where

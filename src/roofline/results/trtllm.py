@@ -15,7 +15,7 @@ from ..parallel.layout import Parallel
 from . import fields
 from .fields import Record, inside
 from .reading import Reading
-from .serving import Served, milliseconds
+from .serving import ServingSummary, milliseconds
 
 NAME = "trtllm-bench"
 
@@ -41,7 +41,7 @@ def readings(record: Record) -> Iterator[Reading]:
     accepted = inside(record, "decoding_stats", "acceptance_length_percentiles")
     weights = fields.text(engine, "quantization") or fields.text(engine, "dtype")
     cache = fields.text(engine, "kv_cache_dtype") or fields.text(engine, "dtype")
-    return Served(
+    return ServingSummary(
         format=NAME,
         engine="tensorrt-llm",
         engine_version=fields.text(engine, "version"),

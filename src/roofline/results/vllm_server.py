@@ -16,7 +16,7 @@ from typing import Any
 
 from ..record import replace
 from .reading import Reading
-from .samples import Samples
+from .samples import RateSamples
 
 NAME = "vllm server log"
 
@@ -41,7 +41,7 @@ class Log:
 
     def __init__(self) -> None:
         """Start before any line."""
-        self._samples = Samples()
+        self._samples = RateSamples()
         self._size: float | None = None
         self._accept = 1.0
         self._drafted: float | None = None
@@ -89,4 +89,4 @@ class Log:
         version, replicas = self._version, max(1, len(self._engines))
         for reading in self._samples.readings(format=NAME, engine="vllm", engine_version=version):
             yield replace(reading, batch=(reading.batch or 1) * replicas)
-        self._samples = Samples()
+        self._samples = RateSamples()

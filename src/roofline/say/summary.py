@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..chart import picture, terminal
-from ..chart.picture import Point as Dot
+from ..chart.picture import Dot
 from ..count.step import Step
 from ..place.climb import climbs
 from ..place.gap import Gap

@@ -10,7 +10,7 @@ from unittest import mock
 from roofline.model.load import from_config
 from roofline.page import live, page
 from roofline.page.data import model_json
-from roofline.page.serve import Server
+from roofline.page.serve import PageServer
 
 CONFIG = {
     "model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 6,
@@ -68,7 +68,7 @@ def serving(server):
 @contextlib.contextmanager
 def served(text, file=None):
     """The address of a page on the loopback."""
-    with serving(Server(text, 0, file)) as server:
+    with serving(PageServer(text, 0, file)) as server:
         yield server.address
 
 

@@ -173,8 +173,8 @@ def test_server_hands_out_the_listed_files_and_no_others(package):
     model = package / "model.gguf"
     model.write_bytes(b"GGUF" * 1000)
     (package / "secret").write_bytes(b"secret")
-    file = live.Served(str(model), tiny(), found)
-    with serving(serve.Server("<!doctype html>", 0, file)) as server:
+    file = live.LiveModel(str(model), tiny(), found)
+    with serving(serve.PageServer("<!doctype html>", 0, file)) as server:
 
         def get(address, host=None):
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
@@ -206,5 +206,5 @@ def test_server_hands_out_the_listed_files_and_no_others(package):
 
 
 def test_a_page_without_a_file_hands_out_none():
-    with serve.Server("<!doctype html>", 0) as server:
+    with serve.PageServer("<!doctype html>", 0) as server:
         assert server.files == {}

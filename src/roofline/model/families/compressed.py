@@ -9,7 +9,7 @@ from ..hyper import head as hyper_head
 from ..hyper import streams
 from ..indexer import Indexer
 from ..model import Model
-from ..parts import Linear, Part
+from ..parts import LayerPart, Linear
 from .decoder import Family, predicted, read
 from .mixture import Mixture, counted, sparse
 
@@ -26,7 +26,7 @@ def _rate(c: Config, label: str) -> int:
     return c.sub("compress_rates").integer(label, most=1 << 16)
 
 
-def _attention(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _attention(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
     width, rank = c.integer("head_dim"), c.integer("q_lora_rank")
     if c.integer("num_key_value_heads", default=1) != 1:
@@ -81,7 +81,7 @@ def _hashed(c: Config, f: Family, depth: int) -> list[str]:
     return ["hash_moe" if i < first else "moe" for i in range(depth)]
 
 
-def _streams(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
+def _streams(c: Config, f: Family, ffn: str) -> tuple[LayerPart, ...]:
     return streams(c.integer("hidden_size"), c.integer("hc_mult", most=64), mixed=True)
 
 

@@ -17,10 +17,10 @@ from ..attention import ALL, Attention, Span
 from ..config import Config
 from ..ffn import Mlp
 from ..model import Layer, Model, gather
-from ..parts import Linear, Part
+from ..parts import LayerPart, Linear
 from .common import frame, head_width
 
-Builder = Callable[[Config, "Family", str], tuple[Part, ...]]
+Builder = Callable[[Config, "Family", str], tuple[LayerPart, ...]]
 """The parts that a label stands for; the config is as its layer sees it."""
 
 Pattern = Callable[[Config, "Family", int], list[str]]
@@ -110,7 +110,7 @@ def shape(c: Config, f: Family) -> tuple[int, int, int, int]:
     return heads, kv_heads, width, values
 
 
-def grouped(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def grouped(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Grouped-query attention: ``full_attention``, ``sliding_attention``, ``chunked_attention``."""
     return (attention(c, f, span(c, f, label)),)
 
@@ -134,7 +134,7 @@ def attention(c: Config, f: Family, seen: Span) -> Attention:
     )  # fmt: skip
 
 
-def dense(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def dense(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """A plain feed-forward network."""
     hidden = c.integer("hidden_size")
     width = f.mlp_fixed
@@ -264,7 +264,7 @@ class Family:
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     relabel: Callable[[Config, list[str]], list[str]] | None = None
-    beside: Callable[[Config, Family, str], tuple[Part, ...]] | None = None
+    beside: Callable[[Config, Family, str], tuple[LayerPart, ...]] | None = None
     tables: Callable[[Config, int], int] | None = None
     prefix: str = "model.layers"
     draft: bool = False
@@ -306,7 +306,7 @@ def _known(c: Config, f: Family) -> None:
         raise c.refuse("its class does not tie the output head to the input table")
 
 
-def drafted(model: Model, count: int, parts: tuple[Part, ...] | None = None) -> Model:
+def drafted(model: Model, count: int, parts: tuple[LayerPart, ...] | None = None) -> Model:
     """The model with a drafter of DeepSeek-V3's shape (arXiv 2412.19437, section 2.2).
 
     A multi-token-prediction layer norms the last hidden state and the next token's row, joins
@@ -340,9 +340,9 @@ def stack(c: Config, f: Family, depth: int) -> tuple[Layer, ...]:
     ffns = listed("mlp_layer_types", f.ffn_rule)(c, f, depth)
     changes = c.per_layer(depth)
     norms = f.norms * f.norm_parameters * c.integer("hidden_size")
-    made: dict[tuple[str, str, str], tuple[tuple[Part, ...], int]] = {}
+    made: dict[tuple[str, str, str], tuple[tuple[LayerPart, ...], int]] = {}
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
+    def make(i: int) -> tuple[tuple[LayerPart, ...], int]:
         key = (mixers[i], ffns[i], repr(changes[i]) if changes[i] else "")
         if key not in made:
             view = c.layer(changes[i])
@@ -355,7 +355,9 @@ def stack(c: Config, f: Family, depth: int) -> tuple[Layer, ...]:
     return gather(depth, make, f.prefix)
 
 
-def build(c: Config, f: Family, builders: Mapping[str, Builder], label: str) -> tuple[Part, ...]:
+def build(
+    c: Config, f: Family, builders: Mapping[str, Builder], label: str
+) -> tuple[LayerPart, ...]:
     """The parts of a label."""
     builder = builders.get(label)
     if builder is None:

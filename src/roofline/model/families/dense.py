@@ -6,7 +6,7 @@ from ...record import replace
 from ..attention import ALL, Span
 from ..config import Config
 from ..model import Model
-from ..parts import Linear, Matrices, Part
+from ..parts import LayerPart, Linear, Matrices
 from .decoder import Family, Heads, after_first, attention, every, read, windowed
 
 PLAIN = Heads(qkv_bias=False, out_bias=False)
@@ -31,7 +31,7 @@ def _exaone(c: Config, f: Family, depth: int) -> list[str]:
     return every("sliding_window_pattern", 4)(c, f, depth)
 
 
-def _differential(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _differential(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Differential attention (arXiv 2410.05258): two maps of half the heads each weigh the
     # values of both halves, so that every head's values are twice as wide.
     core = attention(c, f, ALL)
@@ -40,7 +40,7 @@ def _differential(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (replace(core, extra_vectors=4 * core.key_width, twice=True),)
 
 
-def _dynamic(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _dynamic(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Doge: values choose which keys are kept.
     core = attention(c, f, Span(top=c.integer("keep_window_size", default=2048)))
     heads = core.kv_heads

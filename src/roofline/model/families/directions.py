@@ -13,7 +13,7 @@ from ..attention import Attention
 from ..config import Config
 from ..model import Model
 from ..model import encoding as encoding_layer
-from ..parts import Linear, Part
+from ..parts import LayerPart, Linear
 
 _WORDS = (
     "LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining", "ForConditionalGeneration",
@@ -107,7 +107,7 @@ def _both(c: Config, model: Model) -> Model:
     return model.altered(layers=layers, causal=False, drafter=None)
 
 
-def _halved(part: Part) -> Part:
+def _halved(part: LayerPart) -> LayerPart:
     if isinstance(part, Attention) and part.span.window is not None:
         span = replace(part.span, window=part.span.window // 2 + 1)
         return replace(part, span=span)

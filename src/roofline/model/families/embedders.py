@@ -17,7 +17,7 @@ from ..attention import Attention, Span
 from ..config import Config
 from ..ffn import Mlp
 from ..model import Layer, Model, gather
-from ..parts import Linear, Matrices, Part, Pricing, linear
+from ..parts import LayerPart, LayerPricing, Linear, Matrices, linear
 from . import directions
 from .common import frame
 from .decoder import Family, read
@@ -37,7 +37,7 @@ def modernbert(c: Config) -> Model:
         raise c.refuse(f"hidden_size {hidden} is not a multiple of {heads} heads")
     bias, middle = c.flag("attention_bias"), c.flag("mlp_bias")
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
+    def make(i: int) -> tuple[tuple[LayerPart, ...], int]:
         span = Span(window=reach, both=True) if labels[i].startswith("sliding") else Span(both=True)
         core = Attention(
             hidden, heads, heads, hidden // heads, hidden // heads, span, qkv_bias=bias,
@@ -82,7 +82,7 @@ def albert(c: Config) -> Model:
     inner = c.integer("inner_group_num", default=1, most=64)
     if hidden % heads or groups > depth:
         raise c.refuse(f"{groups} groups of {depth} layers, {heads} heads of {hidden}")
-    parts: tuple[Part, ...] = (
+    parts: tuple[LayerPart, ...] = (
         Attention(
             hidden, heads, heads, hidden // heads, hidden // heads, Span(both=True),
             qkv_bias=True, out_bias=True, cached=False,
@@ -156,7 +156,7 @@ class Distances:
         """None."""
         return 0
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """The distances projected, and multiplied."""
         once = 2 * self.rows * self.hidden**2
         yield from linear("distances", self.linears(), pricing, per=((ONE, self.rows),))
@@ -190,7 +190,7 @@ def deberta(c: Config) -> Model:
     )  # fmt: skip
     names = ("", "intermediate.dense", "output.dense")
     middle = Mlp(hidden, c.integer("intermediate_size"), False, True, "", names)
-    parts: list[Part] = [core, middle]
+    parts: list[LayerPart] = [core, middle]
     places = c.integer("max_position_embeddings", default=512)
     tables = c.integer("type_vocab_size", default=0, least=0) * row
     vectors = 2 * row
@@ -207,7 +207,7 @@ def deberta(c: Config) -> Model:
         tables += rows * hidden
         if "layer_norm" in c.word("norm_rel_ebd", default="none").lower():
             vectors += 2 * hidden
-    conv: tuple[Part, ...] = ()
+    conv: tuple[LayerPart, ...] = ()
     if kernel := c.integer("conv_kernel_size", default=0, least=0):
         groups = c.integer("conv_groups", default=1)
         one = Linear("conv", kernel * hidden // groups, hidden, True)

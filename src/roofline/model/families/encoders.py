@@ -15,7 +15,7 @@ from typing import Any
 from ...record import field, record, replace
 from ..config import Config
 from ..model import Layer, Model, gather
-from ..parts import Linear, Matrices, Part, Unused
+from ..parts import LayerPart, Linear, Matrices, Unused
 from . import directions
 from .common import frame
 from .decoder import Family, Heads, build, dense, grouped
@@ -47,7 +47,7 @@ class Encoder:
     row: str = ""
     norms: int = 1
     prefix: str = "bert.encoder.layer"
-    beside: Callable[[Config], tuple[Part, ...]] | None = None
+    beside: Callable[[Config], tuple[LayerPart, ...]] | None = None
     pooler: bool = True
     scores: str = "pooler"
     gated: bool = False
@@ -57,7 +57,7 @@ class Encoder:
     defaults: dict[str, Any] = field(default_factory=dict)
 
 
-def _adapters(c: Config) -> tuple[Part, ...]:
+def _adapters(c: Config) -> tuple[LayerPart, ...]:
     # X-MOD: a bottleneck for each language, of which a text uses one.
     hidden = c.integer("hidden_size")
     width = hidden // c.integer("adapter_reduction_factor", default=2)

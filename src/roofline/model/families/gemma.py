@@ -7,7 +7,7 @@ from ..attention import Attention
 from ..config import Config
 from ..ffn import Mlp
 from ..model import Model
-from ..parts import Linear, Matrices, Part
+from ..parts import LayerPart, Linear, Matrices
 from .decoder import GROUPED, Family, Heads, attention, every, read, span
 from .mixture import Mixture, sparse
 
@@ -60,12 +60,12 @@ def _global(c: Config, core: Attention) -> Attention:
     )  # fmt: skip
 
 
-def mixed(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def mixed(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Attention, with a cache of its own or another's."""
     return (_attention(c, f, label),)
 
 
-def feed_forward(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def feed_forward(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """An MLP, twice as wide where the label says so, and experts beside it."""
     hidden = c.integer("hidden_size")
     width = c.integer("intermediate_size") * (2 if label == "wide" else 1)
@@ -83,7 +83,7 @@ def widths(c: Config, f: Family, depth: int) -> list[str]:
     return ["wide" if double and i >= first else "dense" for i in range(depth)]
 
 
-def per_layer(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
+def per_layer(c: Config, f: Family, ffn: str) -> tuple[LayerPart, ...]:
     """The gate and projection of a layer's own embedding."""
     hidden = c.integer("hidden_size")
     own = c.integer("hidden_size_per_layer_input", default=0, least=0)
@@ -106,7 +106,7 @@ GEMMA4 = Family(
 )  # fmt: skip
 
 
-def _altup(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
+def _altup(c: Config, f: Family, ffn: str) -> tuple[LayerPart, ...]:
     # Gemma 3n: alternating updates of n streams (arXiv 2301.13310), a low-rank residual.
     hidden, n = c.integer("hidden_size"), c.integer("altup_num_inputs", default=4, most=64)
     rank = c.integer("laurel_rank", default=64)
@@ -129,7 +129,7 @@ def _altup(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
     return (mixing, low_rank, *per_layer(c, f, ffn))
 
 
-def _listed_width(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _listed_width(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     return (Mlp(c.integer("hidden_size"), int(label)),)
 
 

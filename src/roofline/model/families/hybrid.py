@@ -13,7 +13,7 @@ from ..attention import Span
 from ..config import Config
 from ..ffn import Mlp
 from ..model import Model
-from ..parts import Part
+from ..parts import LayerPart
 from .decoder import (
     GROUPED,
     Family,
@@ -30,17 +30,17 @@ from .mixers import bamba, conv, delta, gated_latent, jamba, kimi, lightning, ne
 from .mixture import ALL_SPARSE, FFNS, Mixture, counted, experts, leading, nth, sparse, wide
 
 
-def both(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def both(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Falcon-H1: Mamba-2 and attention side by side in every layer."""
     return (*bamba(c, f, label), attention(c, f, Span()))
 
 
-def nothing(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def nothing(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """A layer has one part only."""
     return ()
 
 
-def granite(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def granite(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Granite 4: experts where there are any, and a shared MLP always."""
     if c.experts("num_local_experts", default=0, least=0):
         return sparse(c, f, label)
@@ -49,7 +49,7 @@ def granite(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (Mlp(c.integer("hidden_size"), width, prefix="shared_mlp", names=names),)
 
 
-def latents(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def latents(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Nemotron's experts: ungated, behind a projection where the config names its width."""
     return (replace(experts(c, f), latent=c.optional("moe_latent_size")),)
 

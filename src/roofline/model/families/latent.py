@@ -7,7 +7,7 @@ from ..attention import ALL, Span
 from ..config import Config
 from ..latent import LatentAttention
 from ..model import Model
-from ..parts import Matrices, Part
+from ..parts import LayerPart, Matrices
 from .decoder import GROUPED, Family, Heads, always, read
 from .mixture import FFNS, Mixture, counted, leading, sparse
 
@@ -27,7 +27,7 @@ def mixer(c: Config, seen: Span = ALL) -> LatentAttention:
     )
 
 
-def latent(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def latent(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Latent attention over the whole context."""
     return (mixer(c),)
 
@@ -43,7 +43,7 @@ V3 = Family(
 DENSE = Family(mixers=LATENT)
 
 
-def _normed(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _normed(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # A.X K1: a norm after the experts.
     return (*sparse(c, f, label), Matrices("norm", (), c.integer("hidden_size")))
 

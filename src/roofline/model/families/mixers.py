@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...record import replace
 from ..config import Config
 from ..formats import FP32, Format, parse
-from ..parts import Part
+from ..parts import LayerPart
 from ..recurrent import GatedDelta, KimiDelta, Lightning, LinearUnit, Mamba1, Mamba2, ShortConv
 from .common import head_width
 from .decoder import Family
@@ -22,7 +22,7 @@ def kept(c: Config, name: str) -> Format:
     return parse(word)
 
 
-def delta(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def delta(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Qwen's gated delta net."""
     return (
         GatedDelta(
@@ -34,7 +34,7 @@ def delta(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def kimi(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def kimi(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Kimi delta attention."""
     return (
         KimiDelta(
@@ -44,25 +44,25 @@ def kimi(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def gated_latent(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def gated_latent(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Ling's latent attention: a gate for each head."""
     core = mixer(c)
     return (replace(core, gate=core.heads),)
 
 
-def lightning(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def lightning(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """MiniMax's linear attention."""
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
     return (Lightning(hidden, heads, head_width(c, hidden, heads)),)
 
 
-def conv(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def conv(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """LFM2's short convolution."""
     hidden = c.integer("hidden_size")
     return (ShortConv(hidden, hidden, c.integer("conv_L_cache"), c.flag("conv_bias")),)
 
 
-def unit(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def unit(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """RecurrentGemma's recurrent block."""
     hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
     width = c.integer("lru_width", default=hidden)
@@ -71,7 +71,7 @@ def unit(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (LinearUnit(hidden, heads, width // heads, c.integer("conv1d_width")),)
 
 
-def bamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def bamba(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Mamba-2 under Bamba's and Granite's keys."""
     hidden, heads = c.integer("hidden_size"), c.integer("mamba_n_heads")
     inner = c.optional("mamba_d_ssm") or c.integer("mamba_expand", default=2) * hidden
@@ -90,7 +90,7 @@ def bamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def jamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def jamba(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Mamba-1 with norms of what it selects by."""
     hidden = c.integer("hidden_size")
     given = c.get("mamba_dt_rank")
@@ -104,7 +104,7 @@ def jamba(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     )  # fmt: skip
 
 
-def nemotron(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def nemotron(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Nemotron-H's Mamba-2."""
     return (
         Mamba2(

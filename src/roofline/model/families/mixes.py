@@ -15,7 +15,7 @@ from ..attention import Attention, Span
 from ..config import Config, short
 from ..ffn import Mlp
 from ..model import Layer, Model, gather
-from ..parts import Linear, Matrices, Part, Unused
+from ..parts import LayerPart, Linear, Matrices, Unused
 from .common import frame, head_width
 from .decoder import GROUPED, Family, Heads, attention, build, dense, read, span
 from .mixture import FFNS, Mixture, counted, flagged, leading, wide
@@ -53,7 +53,7 @@ LLAMA4 = Family(
 )  # fmt: skip
 
 
-def _mimo(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _mimo(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # MiMo-V2-Flash: sliding layers have more key-value heads, and sinks.
     heads, kv_heads = c.integer("num_attention_heads"), c.integer("num_key_value_heads")
     width, values = c.integer("head_dim", default=192), c.integer("v_head_dim", default=128)
@@ -90,7 +90,7 @@ MIMO = Family(
 )  # fmt: skip
 
 
-def _step(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _step(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Step: sliding layers may have another number of heads; one gate a head.
     c.get("num_sliding_attention_heads")
     if label.startswith("sliding") and "per_layer_config" not in c.data:
@@ -240,9 +240,9 @@ def decilm(c: Config) -> Model:
     width = head_width(c, hidden, heads)
     bias, mlp_bias = c.flag("attention_bias"), c.flag("mlp_bias")
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
+    def make(i: int) -> tuple[tuple[LayerPart, ...], int]:
         block = Config(blocks[i], f"{c.where} (block_configs {i})")
-        parts: list[Part] = []
+        parts: list[LayerPart] = []
         attn, ffn = block.sub("attention"), block.sub("ffn")
         for key in ("sparsify", "num_sink_tokens", "use_prefill_window_in_sink_attention",
                     "unshifted_sink"):  # fmt: skip

@@ -9,7 +9,7 @@ from ...errors import InputError
 from ...record import record
 from ..config import Config
 from ..ffn import Experts, Mlp
-from ..parts import Part
+from ..parts import LayerPart
 from .decoder import Builder, Family, Pattern, Switch, always, dense, switch
 
 Shared = Callable[[Config, int], int]
@@ -65,7 +65,7 @@ def active(c: Config, experts: int, *names: str) -> int:
     return found
 
 
-def sparse(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def sparse(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """A mixture of experts by a family's traits."""
     return (experts(c, f),)
 

@@ -14,7 +14,7 @@ from ...count.work import Operator
 from ...record import record
 from ..config import Config
 from ..model import Layer, Model
-from ..parts import Linear, Pricing, linear
+from ..parts import LayerPricing, Linear, linear
 
 
 @record
@@ -49,7 +49,7 @@ class LatentPool:
         """The latents and three norms."""
         return self.latents * self.hidden + 3 * 2 * self.hidden
 
-    def operators(self, pricing: Pricing) -> Iterator[Operator]:
+    def operators(self, pricing: LayerPricing) -> Iterator[Operator]:
         """Queries of every token, keys of the latents once, the mix, and what follows."""
         query, keys, out, into, back = self.linears()
         yield from linear("pool.q", (query,), pricing)

@@ -6,7 +6,7 @@ from ..attention import Attention
 from ..config import Config, short
 from ..ffn import Mlp
 from ..model import Layer, Model, gather
-from ..parts import Linear, Matrices, Part
+from ..parts import LayerPart, Linear, Matrices
 from ..recurrent import Mamba1, Mamba2, MatrixMemory, Rwkv4
 from .common import frame, head_width
 from .mixers import kept
@@ -43,7 +43,7 @@ def mamba2(c: Config) -> Model:
     return _plain(c, hidden, part, tied=False)
 
 
-def _plain(c: Config, hidden: int, part: Part, *, tied: bool) -> Model:
+def _plain(c: Config, hidden: int, part: LayerPart, *, tied: bool) -> Model:
     return frame(
         c,
         hidden=hidden,
@@ -60,7 +60,7 @@ def rwkv(c: Config) -> Model:
     width = c.integer("intermediate_size", default=4 * hidden)
     part = Rwkv4(hidden, inner, width)
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
+    def make(i: int) -> tuple[tuple[LayerPart, ...], int]:
         return (part,), (6 if i == 0 else 4) * hidden
 
     return frame(
@@ -128,7 +128,7 @@ def zamba(c: Config) -> Model:
     inner = c.integer("intermediate_size", default=4 * hidden)
     bias = c.flag("add_bias_linear") if second else False
     join = Matrices("shared.out", (Linear("linear", hidden, hidden),))
-    beside: tuple[Part, ...] = (join, mamba_part)
+    beside: tuple[LayerPart, ...] = (join, mamba_part)
     if second:
         rank = c.integer("adapter_rank", default=128)
         path = "shared_transformer.feed_forward.gate_up_proj_adapter"

@@ -12,7 +12,7 @@ from ...record import replace
 from ..config import Config, short
 from ..ffn import Mlp
 from ..model import Model, gather
-from ..parts import Matrices, Part
+from ..parts import LayerPart, Matrices
 from .classic import falcon
 from .common import frame
 from .decoder import GROUPED, Family, Heads, build, read
@@ -28,7 +28,7 @@ _GPT = {
 PACKED = replace(PLAIN, names=("self_attn.W_pack",) * 3 + ("self_attn.o_proj",))
 
 
-def _bias(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
+def _bias(c: Config, f: Family, ffn: str) -> tuple[LayerPart, ...]:
     # TeleChat: of the MLP only the way back has a bias.
     return (Matrices("mlp.down_proj.bias", (), c.integer("hidden_size")),)
 
@@ -210,7 +210,7 @@ def openelm(c: Config) -> Model:
     ))  # fmt: skip
     f = Family(heads=heads)
 
-    def make(i: int) -> tuple[tuple[Part, ...], int]:
+    def make(i: int) -> tuple[tuple[LayerPart, ...], int]:
         times = widths[i]
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 0 < times < 1000:
             raise InputError(f"{c.where}: ffn_multipliers has {short(times)}")

@@ -12,7 +12,7 @@ from ..attention import Attention
 from ..config import Config
 from ..ffn import Mlp
 from ..model import Model
-from ..parts import Part, Unused
+from ..parts import LayerPart, Unused
 from .decoder import GROUPED, Family, Heads, always, attention, dense, grouped, read, span
 from .dense import PLAIN
 from .hybrid import ROWS as HYBRID
@@ -38,19 +38,19 @@ BAILING = Family(
 )  # fmt: skip
 
 
-def _residual(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _residual(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Grok-2: a dense network beside the experts.
     return (*sparse(c, f, label), *dense(c, f, label))
 
 
-def _arctic(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _arctic(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Arctic: a dense network as wide as the residual stream, with a norm of its own, beside.
     hidden = c.integer("hidden_size")
     beside = Mlp(hidden, hidden, prefix="residual_mlp", names=("w1", "w3", "w2"))
     return (*sparse(c, f, label), beside)
 
 
-def _reused(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _reused(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Hunyuan-Large: a layer reads the keys and values of the one before (arXiv 2405.12981).
     core = attention(c, f, span(c, f, "full_attention"))
     return (replace(core, shares_cache=True, extra_vectors=core.extra_vectors // 2),)
@@ -61,7 +61,7 @@ def _cross(c: Config, f: Family, depth: int) -> list[str]:
     return ["reused_attention" if i % step else "full_attention" for i in range(depth)]
 
 
-def _factored(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _factored(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # Step-3 (arXiv 2507.19427): queries through a low rank, with a norm there.
     (core,) = grouped(c, f, label)
     assert isinstance(core, Attention)
@@ -69,7 +69,7 @@ def _factored(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (replace(core, query_rank=rank, extra_vectors=core.extra_vectors + rank),)
 
 
-def _modal(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _modal(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # ERNIE 4.5 VL: experts for text, and experts for images that text never takes.
     each = c.integers("moe_intermediate_size", 2, least=1)
     if each is None:

@@ -14,7 +14,7 @@ from ..hyper import head as hyper_head
 from ..hyper import streams
 from ..indexer import Indexer
 from ..model import Model
-from ..parts import Linear, Matrices, Part
+from ..parts import LayerPart, Linear, Matrices
 from .decoder import (
     GROUPED,
     Family,
@@ -51,12 +51,12 @@ def top(c: Config) -> Span:
     return Span(top=c.integer("index_topk"))
 
 
-def indexed(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def indexed(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Latent attention to what its own indexer chooses."""
     return (indexer(c), mixer(c, top(c)))
 
 
-def shared(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def shared(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     """Latent attention to what an earlier layer's indexer chose."""
     return (mixer(c, top(c)),)
 
@@ -92,7 +92,7 @@ V32 = Family(
 )  # fmt: skip
 
 
-def _dots(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _dots(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # A gate a head, and a norm of the rotary key.
     seen = top(c) if label == "indexed_attention" else Span(window=c.integer("sliding_window"))
     rope, heads = c.integer("qk_rope_head_dim"), c.integer("num_attention_heads")
@@ -100,7 +100,7 @@ def _dots(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (indexer(c), core) if label == "indexed_attention" else (core,)
 
 
-def _hy(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _hy(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # HY4: a gate as wide as the heads' values, a sink a head, hyper-connections around.
     core = mixer(c, top(c))
     core = replace(
@@ -110,7 +110,7 @@ def _hy(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (indexer(c), core) if label == "indexed_attention" else (core,)
 
 
-def _ax(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _ax(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # A.X K2: queries and a gate as wide as the values from the compressed query, twice.
     core = mixer(c, top(c))
     rank = c.integer("q_lora_rank")
@@ -120,7 +120,7 @@ def _ax(c: Config, f: Family, label: str) -> tuple[Part, ...]:
     return (indexer(c), replace(core, query_up=up))
 
 
-def _ax_norms(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
+def _ax_norms(c: Config, f: Family, ffn: str) -> tuple[LayerPart, ...]:
     # Norms with a gate of low rank; the one before a dense feed-forward part is plain.
     hidden, rank = c.integer("hidden_size"), c.integer("gated_norm_rank")
     gates = tuple(
@@ -131,11 +131,11 @@ def _ax_norms(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
     return (Matrices("norm", gates, 2 * hidden),)
 
 
-def _hy_streams(c: Config, f: Family, ffn: str) -> tuple[Part, ...]:
+def _hy_streams(c: Config, f: Family, ffn: str) -> tuple[LayerPart, ...]:
     return streams(c.integer("hidden_size"), c.integer("hc_mult", most=64), mixed=False)
 
 
-def _blocks(c: Config, f: Family, label: str) -> tuple[Part, ...]:
+def _blocks(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     # MiniMax-M3: blocks of keys, chosen by an index head for each key-value head.
     hidden, heads = c.integer("hidden_size"), c.integer("index_n_heads")
     width, block = c.integer("index_head_dim"), c.integer("index_block_size")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
-from ...files.gguf import Gguf, Skipped, Tensor
+from ...files.gguf import Gguf, GgufTensor, SkippedValue
 from ..config import LIMITS, short
 
 # The config's key for each of llama.cpp's, whatever the architecture.
@@ -32,7 +32,7 @@ class Metadata:
     def __init__(self, file: Gguf) -> None:
         self.where = file.paths[0]
         self.pairs = file.metadata
-        self.tensors: Mapping[str, Tensor] = {t.name: t for t in file.tensors}
+        self.tensors: Mapping[str, GgufTensor] = {t.name: t for t in file.tensors}
         name = self.pairs.get("general.architecture")
         if not isinstance(name, str) or not name:
             raise InputError(f"{self.where}: general.architecture is missing")
@@ -55,7 +55,7 @@ class Metadata:
     def get(self, key: str) -> Any:
         """The value of an architecture's key, ``None`` where absent or too long to keep."""
         value = self.pairs.get(f"{self.architecture}.{key}")
-        return None if isinstance(value, Skipped) else value
+        return None if isinstance(value, SkippedValue) else value
 
     def integer(self, key: str, default: int | None = None) -> int:
         """A whole number; of a list, the number that all layers share."""

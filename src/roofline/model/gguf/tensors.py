@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from ...errors import InputError, UnsupportedError
-from ...files.gguf import TYPES, Tensor
+from ...files.gguf import TYPES, GgufTensor
 from ...record import field, record
 from .. import formats
 from ..formats import Format, Layout
@@ -137,14 +137,16 @@ class Held:
         return self.compute_ if found in ("fp32", "fp64") else found
 
 
-def match(model: Model, tensors: Iterable[Tensor], where: str) -> tuple[Held, tuple[Tensor, ...]]:
+def match(
+    model: Model, tensors: Iterable[GgufTensor], where: str
+) -> tuple[Held, tuple[GgufTensor, ...]]:
     """The storage of a model in a file, and the tensors that are none of its matrices.
 
     Raises:
         UnsupportedError: a matrix that no tensor holds, or weights that no matrix accounts for.
     """
-    blocks: dict[int, dict[str, Tensor]] = {}
-    outside: dict[str, Tensor] = {}
+    blocks: dict[int, dict[str, GgufTensor]] = {}
+    outside: dict[str, GgufTensor] = {}
     for t in tensors:
         if block := _BLOCK.match(t.name):
             blocks.setdefault(int(block[1]), {})[block[2].removesuffix(".weight")] = t
@@ -178,9 +180,9 @@ def match(model: Model, tensors: Iterable[Tensor], where: str) -> tuple[Held, tu
 
 
 def _layer(
-    linears: list[Linear], tensors: Mapping[str, Tensor], where: str
-) -> dict[str, tuple[Tensor, ...]]:
-    found: dict[str, tuple[Tensor, ...]] = {}
+    linears: list[Linear], tensors: Mapping[str, GgufTensor], where: str
+) -> dict[str, tuple[GgufTensor, ...]]:
+    found: dict[str, tuple[GgufTensor, ...]] = {}
     left: list[Linear] = []
     for m in linears:
         group = _named(m, tensors)
@@ -209,7 +211,7 @@ def _layer(
     return found
 
 
-def _named(m: Linear, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...] | None:
+def _named(m: Linear, tensors: Mapping[str, GgufTensor]) -> tuple[GgufTensor, ...] | None:
     # The tensors that a matrix's last words name; the longer words first.
     path = "." + canonical(m.path)
     for words in sorted((w for w in _STEMS if path.endswith("." + w)), key=len, reverse=True):
@@ -231,10 +233,10 @@ def _by_shape(linears: list[Linear]) -> list[tuple[tuple[int, ...], list[Linear]
 
 
 def _outer(
-    linears: Iterable[Linear], tensors: Iterable[Tensor], used: set[str], where: str
-) -> dict[str, tuple[Tensor, ...]]:
+    linears: Iterable[Linear], tensors: Iterable[GgufTensor], used: set[str], where: str
+) -> dict[str, tuple[GgufTensor, ...]]:
     # Matrices outside the layers: alone, or several of one shape in one tensor.
-    found: dict[str, tuple[Tensor, ...]] = {}
+    found: dict[str, tuple[GgufTensor, ...]] = {}
     free = [t for t in tensors if t.name not in used]
     for shape, alike in _by_shape(list(linears)):
         same = [t for t in free if t.shape == shape]
@@ -247,7 +249,7 @@ def _outer(
     return found
 
 
-def _format(group: tuple[Tensor, ...]) -> Format:
+def _format(group: tuple[GgufTensor, ...]) -> Format:
     types = {t.type for t in group}
     if len(types) == 1:
         return of_type(group[0].type)
@@ -267,17 +269,17 @@ _BESIDE = re.compile(
 _CONSTANTS = re.compile(r"(?:blk\.\d+\.)?rope_f\w+(?:\.weight)?\Z")
 
 
-def beside(tensor: Tensor) -> bool:
+def beside(tensor: GgufTensor) -> bool:
     """Whether a tensor is no matrix: norms, biases, convolutions, decays, lookup tables."""
     return sum(n > 1 for n in tensor.shape) <= 1 or _BESIDE.match(tensor.name) is not None
 
 
-def constant(tensor: Tensor) -> bool:
+def constant(tensor: GgufTensor) -> bool:
     """Whether its numbers are no parameters: frequencies of rotary positions."""
     return _CONSTANTS.match(tensor.name) is not None
 
 
-def check_table(model: Model, tensors: Iterable[Tensor], where: str) -> None:
+def check_table(model: Model, tensors: Iterable[GgufTensor], where: str) -> None:
     """That the embedding has the model's rows.
 
     Raises:
