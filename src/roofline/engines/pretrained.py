@@ -1,4 +1,7 @@
-"""Real weights for torch: a GGUF file, or a folder with safetensors, read by `transformers`."""
+"""Real weights for torch: a GGUF file, or a folder with safetensors, read by `transformers`.
+
+Never code that the folder brings (`trust_remote_code` is off), and never a pickle.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def load(torch: Any, transformers: Any, source: str, dtype: Any) -> Any:
                 raise MissingExtra(library, "torch", "reading a GGUF file in PyTorch")
     with _quiet(transformers):
         try:
-            model = transformers.AutoModelForCausalLM.from_pretrained(**_at(source), dtype=dtype)
+            how: dict[str, Any] = {"dtype": dtype}
+            if os.path.isdir(source):
+                how["use_safetensors"] = True  # never a pickle
+            model = transformers.AutoModelForCausalLM.from_pretrained(**_at(source), **how)
         except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
             raise InputError(f"{source}: transformers does not load it ({_first(error)})") from None
     return model.eval()
@@ -55,7 +61,7 @@ def write(torch: Any, transformers: Any, model: Any, source: str) -> str:
 def _at(source: str) -> dict[str, Any]:
     folder, name = (source, None) if os.path.isdir(source) else os.path.split(source)
     where: dict[str, Any] = {"pretrained_model_name_or_path": folder or "."}
-    where["local_files_only"] = True
+    where |= {"local_files_only": True, "trust_remote_code": False}
     return where if name is None else where | {"gguf_file": name}
 
 

@@ -14,6 +14,7 @@ import warnings
 from typing import Any
 
 from ..errors import InputError, MissingExtra, RooflineError, UnsupportedError
+from ..model.built import plain
 from .base import Job, Setup
 
 TILE = 1 << 20
@@ -214,16 +215,17 @@ def _build(
     torch: Any, transformers: Any, config: dict[str, Any], name: str, dtype: Any
 ) -> tuple[Any, Any]:
     """The model class on the meta device, and its config."""
-    data = dict(config)
+    data = plain(config, name)
     kind = data.pop("model_type", None)
-    data.pop("quantization_config", None)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             parsed = transformers.AutoConfig.for_model(kind, **data)
             text = parsed.get_text_config()
             with torch.device("meta"):
-                model = transformers.AutoModelForCausalLM.from_config(text, dtype=dtype)
+                model = transformers.AutoModelForCausalLM.from_config(
+                    text, dtype=dtype, trust_remote_code=False
+                )
     except (ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
         raise UnsupportedError(f"{name}: transformers cannot build it ({reason})") from None

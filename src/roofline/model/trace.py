@@ -1,10 +1,10 @@
 """A model counted from its real class: for what transformers can build and no row describes.
 
-The class of a config is built without weights on torch's meta device and run on one and on two
-tokens. Products of activations with a parameter are its matrices; a module with a stack of
-matrices is a mixture of experts; what remains are products of activations with each other:
-α a token, β a query-key pair, from f(1) = α + β and f(2) = 2α + 4β, all pairs being computed.
-What a layer caches is what the class caches.
+The class of a config is built without weights on torch's meta device (transformers' own class,
+never code that the config names) and run on one and on two tokens. Products of activations with a
+parameter are its matrices; a module with a stack of matrices is a mixture of experts; what remains
+are products of activations with each other: α a token, β a query-key pair, from f(1) = α + β and
+f(2) = 2α + 4β, all pairs being computed. What a layer caches is what the class caches.
 
 Layers with a state, whose classes step it with operations that cannot be told apart from
 others, are refused. Needs the extra ``trace``.
@@ -22,6 +22,7 @@ from ..count.step import TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from ..record import record
+from .built import plain
 from .config import Config, read_json, short
 from .families.common import dtype
 from .ffn import Experts
@@ -117,11 +118,10 @@ def from_config(data: dict[str, Any], where: str = "config", as_type: str | None
     quiet: Any = transformers.logging.set_verbosity_error
     auto: Any = transformers.AutoModelForCausalLM
     quiet()
-    given = json.loads(json.dumps(data))
-    given.pop("quantization_config", None)
-    kind = as_type or given.pop("model_type", "")
+    given = plain(json.loads(json.dumps(data)), where)
+    kind = as_type or given.get("model_type", "")
     given.pop("model_type", None)
-    if kind not in transformers.CONFIG_MAPPING:
+    if not isinstance(kind, str) or kind not in transformers.CONFIG_MAPPING:
         raise UnsupportedError(
             f"{where}: --trace: transformers {transformers.__version__} has no model_type "
             f"{short(kind)}; '--as TYPE' names one that it has"
@@ -131,7 +131,7 @@ def from_config(data: dict[str, Any], where: str = "config", as_type: str | None
         with torch.device("meta"):
             made = auto.from_config(
                 config, attn_implementation="eager", experts_implementation="batched_mm",
-                dtype=torch.bfloat16,
+                dtype=torch.bfloat16, trust_remote_code=False,
             ).eval()  # fmt: skip
         runs = [_run(made, n) for n in (1, 2)]
         cache = _cache(made)
