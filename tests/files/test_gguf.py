@@ -30,8 +30,8 @@ def test_reads_what_was_written(tmp_path):
     found = gguf.read(path)
     assert (found.version, found.bytes, found.paths) == (3, size, (path,))
     assert found.metadata["general.name"] == "Tiny"
-    assert found.metadata["tokenizer.ggml.tokens"] == gguf.Skipped(100)
-    assert found.metadata["tokenizer.chat_template"] == gguf.Skipped(5000)
+    assert found.metadata["tokenizer.ggml.tokens"] == gguf.SkippedValue(100)
+    assert found.metadata["tokenizer.chat_template"] == gguf.SkippedValue(5000)
     assert [(t.name, t.shape) for t in found.tensors] == [(n, s) for n, s, _ in llama()]
     by_name = {t.name: t for t in found.tensors}
     assert by_name["blk.0.attn_q.weight"].type == "q4_k"
@@ -54,7 +54,7 @@ def test_version_one_has_narrow_counts(tmp_path):
     data += struct.pack("<I", len(name)) + name + struct.pack("<IIIQ", 1, 8, F32, 0)
     data += bytes(-len(data) % 32) + bytes(32)
     found = gguf.read(raw(tmp_path / "m.gguf", data))
-    assert found.tensors == (gguf.Tensor("a.weight", (8,), "f32", 32),)
+    assert found.tensors == (gguf.GgufTensor("a.weight", (8,), "f32", 32),)
 
 
 def test_agrees_with_the_gguf_package(tmp_path):
@@ -107,7 +107,7 @@ def test_forty_gigabytes_at_once(tmp_path):
     spent = time.process_time() - start
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.metadata["tokenizer.words"] == gguf.Skipped(250_000)
+    assert found.metadata["tokenizer.words"] == gguf.SkippedValue(250_000)
     assert len(found.tensors) == 80
     assert peak < 8e6
     assert spent < 60  # a guard against reading tensors, not a measurement

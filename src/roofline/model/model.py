@@ -76,7 +76,7 @@ class Layer:
 
 @record
 class Pricing:
-    """Formats at one place of a model: see :class:`roofline.model.parts.Pricing`."""
+    """Formats at one place of a model: see :class:`roofline.model.parts.LayerPricing`."""
 
     scheme: Scheme
     prefix: str

@@ -2,7 +2,7 @@
 
 A part (attention, MLP, experts, …) says three things about itself: its matrices
 (:class:`Linear`), how many parameters are not in a matrix (``vectors``: norms, biases,
-sinks), and its operators once formats are chosen (:class:`Pricing`). One that can be split
+sinks), and its operators once formats are chosen (:class:`LayerPricing`). One that can be split
 over devices has ``split(tp)`` besides: the part that one of ``tp`` devices runs, whose
 output is then to be summed over them; a part that gives itself back runs whole on each.
 """

@@ -1,7 +1,7 @@
 """The page's browser part: what it can run, its worker as one script, its words and style.
 
 Without a server the page measures the browser it is read in. Served with a model file
-(``roofline page --serve --live FILE``) it also runs that model: :class:`Served` says which
+(``roofline page --serve --live FILE``) it also runs that model: :class:`LiveModel` says which
 addresses the server answers then, a fixed list.
 """
 
