@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ..errors import RooflineError
-from ..results.llama_bench import quantisation
+from ..results.llama_cpp import quantisation
 from .base import Job, Setup
 from .libllama import LibLlama
 

@@ -3,10 +3,11 @@
 `placed`: a point's work and its share of the roof. `gap`: the verdict for what is missing, with
 causes in order. `judgement`: one judgement of many points. `suspect`: what may explain a point
 above its roof. `climb`: what a growing batch really did. `resolve`: model, formats and machine of
-a point, or the options that are missing. `report`, `say`, `summary`: all of it in words.
+a point, or the options that are missing.
 """
 
-from .gap import Cause, Gap, judge
+from .cause import Cause
+from .gap import Gap, judge
 from .placed import Placed, place
 
 __all__ = ["Cause", "Gap", "Placed", "judge", "place"]

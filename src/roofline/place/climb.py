@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from ..count.step import Step
-from .gap import WALL, Cause, weighted_line
+from .cause import Cause
+from .gap import WALL, weighted_line
 from .placed import Placed
 
 FULL = 0.8

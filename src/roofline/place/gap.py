@@ -16,11 +16,13 @@ A cause is a code with its numbers; words for it live in ``words/``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from .cause import Cause
 from .placed import Placed
+from .suspect import causes
 
 WALL = {"datasheet": 0.70, "measured": 0.80}
 """Share of a roof from which a point is at it: good engines reach 70–90 % of a sheet's bandwidth
@@ -34,14 +36,6 @@ LAUNCH = {"gpu": 4e-6, "accelerator": 4e-6, "soc": 10e-6, "cpu": 1e-6}
 
 REFUTED = 1.1
 """An assumed time that is over this times what a step leaves beside its bound is refuted by it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """What may be behind a gap: a code and its numbers."""
-
-    code: str
-    values: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +86,6 @@ def judge(placed: Placed, fixed: float | None = None, floor: float | None = None
     slack = max(SLACK, 2 * placed.spread if placed.kind == "measured" else 0.0)
     facts = tuple(_facts(placed))
     if placed.share > 1 + slack:
-        from .suspect import causes
-
         within = placed.least_s / placed.seconds <= 1 + slack and placed.routing is not None
         code = "routing" if within else "suspect"
         return Gap(code, placed.share, placed.exact, causes(placed), facts=facts)

@@ -33,7 +33,7 @@ from ..errors import RooflineError
 from ..parallel.layout import Parallel, divisors
 from ..points.point import UNSAID
 from ..record import replace
-from .gap import Cause
+from .cause import Cause
 from .placed import Placed, place
 
 ENOUGH = 1.02

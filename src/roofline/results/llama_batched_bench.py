@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ..record import replace
 from . import fields
 from .fields import Record
-from .llama_bench import settings
+from .llama_cpp import settings
 from .reading import Reading
 
 NAME = "llama-batched-bench"

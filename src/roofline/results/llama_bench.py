@@ -15,8 +15,8 @@ from ..errors import InputError
 from ..record import replace
 from . import fields
 from .fields import Record
+from .llama_cpp import cache, laid, quantisation, settings
 from .reading import Reading
-from .surroundings import laid
 
 NAME = "llama-bench"
 
@@ -27,15 +27,6 @@ _USED = frozenset(
 )
 _MARKDOWN = frozenset(["model", "size", "params", "backend", "test", "t/s"])
 _TEST = re.compile(r"^(pp|tg)\s*(\d+)(?:\s*\+\s*tg\s*(\d+))?(?:\s*@\s*d\s*(\d+))?$")
-_QUANT = re.compile(r"\b(I?Q\d(?:_[A-Z0-9]+)*|F16|F32|BF16|MXFP4|all F32|mostly F16)\b", re.I)
-_SETTINGS = {
-    "n_gpu_layers": ("n_gpu_layers", "ngl"),
-    "n_ubatch": ("n_ubatch",),
-    "n_batch": ("n_batch",),
-    "threads": ("n_threads", "threads"),
-    "n_cpu_moe": ("n_cpu_moe", "ncmoe"),
-}
-_MIX = {"small": "_s", "medium": "_m", "large": "_l"}
 
 
 def matches(record: Record) -> bool:
@@ -70,7 +61,7 @@ def _fields(record: Record) -> Reading:
         samples=len(samples) or None,
         model=fields.text(record, "model_filename") or model_type,
         weights=quantisation(model_type or ""),
-        kv=_cache(fields.text(record, "type_k"), fields.text(record, "type_v")),
+        kv=cache(fields.text(record, "type_k"), fields.text(record, "type_v")),
         weight_bytes=fields.number(record, "model_size"),
         parameters=fields.number(record, "model_n_params"),
         **_machine(record, reading.kind),
@@ -101,7 +92,7 @@ def _markdown(record: Record) -> Reading:
         spread=fields.relative(deviation, rate),
         model=model,
         weights=quantisation(model or ""),
-        kv=_cache(fields.text(record, "type_k"), fields.text(record, "type_v")),
+        kv=cache(fields.text(record, "type_k"), fields.text(record, "type_v")),
         weight_bytes=fields.amount(fields.text(record, "size")),
         parameters=fields.amount(fields.text(record, "params")),
         settings=settings(record),
@@ -116,41 +107,6 @@ def _shape(prompt: int, output: int, depth: int, seconds: float, ubatch: int | N
     if not prompt:
         return replace(common, kind="decode", prompt=depth, output=output)
     return replace(common, prompt=prompt, output=output, requests=1)
-
-
-def quantisation(model: str) -> str | None:
-    """The GGUF type that a model description names: `Q4_K - Medium` is `q4_k_m`."""
-    found = _QUANT.search(model)
-    if not found:
-        return None
-    name = found.group(1).lower().replace("all ", "").replace("mostly ", "")
-    name = {"f16": "fp16", "f32": "fp32"}.get(name, name)
-    for word, ending in _MIX.items():
-        if re.search(rf"-\s*{word}", model, re.I) and name.endswith("_k"):
-            return name + ending
-    return name
-
-
-def _cache(key: str | None, value: str | None) -> str | None:
-    if key is None or (value is not None and value != key):
-        return None
-    return {"f16": "fp16", "f32": "fp32"}.get(key, key)
-
-
-def settings(record: Record) -> dict[str, Any]:
-    """What llama.cpp ran with, by the names of its JSON."""
-    said: dict[str, Any] = {}
-    for name, spellings in _SETTINGS.items():
-        value = fields.number(record, *spellings)
-        if value is not None:
-            said[name] = int(value)
-    if fields.text(record, "backend", "backends") in ("CPU", "BLAS"):
-        said["n_gpu_layers"] = 0
-    if (mode := fields.text(record, "split_mode", "sm")) is not None:
-        said["split_mode"] = mode
-    if str(record.get("no_kv_offload", record.get("nkvo"))).lower() in ("1", "true"):
-        said["kv_on_host"] = True
-    return said
 
 
 def _machine(record: Record, kind: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from . import fields
 from .fields import Record
 from .llama_batched_bench import COLUMNS
-from .llama_bench import settings
+from .llama_cpp import settings
 from .reading import Reading
 
 NAME = "llama-sweep-bench"

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..record import replace
 from .fields import amount
+from .llama_cpp import laid, quantisation
 from .reading import Reading
 
 _FOUND = re.compile(
@@ -150,8 +150,6 @@ class Surroundings:
 
     def fill(self, reading: Reading) -> Reading:
         """The reading with what it left open."""
-        from .llama_bench import quantisation
-
         said, new = self.said, dict[str, Any]()
         llama = reading.engine in ("llama.cpp", "ik_llama.cpp", "koboldcpp", "ollama")
         if reading.model is None and "model" in said:
@@ -193,14 +191,3 @@ class Surroundings:
         if reading.devices is not None or reading.engine not in ("llama.cpp", "ik_llama.cpp"):
             return {}
         return laid(count, reading.settings.get("split_mode"))
-
-
-def laid(count: int, mode: Any) -> dict[str, Any]:
-    """`devices` and `layout` of a llama.cpp run over `count` devices in a split mode."""
-    if count < 2 or mode == "none":
-        return {}
-    try:
-        over = Parallel(tp=count) if mode in ("row", "tensor", "graph") else None
-        return {"devices": count, "layout": over or Parallel(pp=count, microbatches=1)}
-    except InputError:
-        return {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..place.cause import Cause
 from ..place.climb import Climbed
-from ..place.gap import Cause
 from ..units import digits, gain, percent, seconds, si
 from ..words import Words
 

@@ -128,10 +128,10 @@ def read(config: Config, as_type: str | None = None) -> Model:
         from . import multimodal
 
         if as_type is None and multimodal.wraps(config, _HOME):
-            return multimodal.read(config)
+            return _inside(config)
     kind, note = types.resolve(config, _HOME, as_type)
     if as_type is not None and _HOME[kind] != "multimodal" and multimodal.nests(config):
-        return multimodal.read(config, as_type)
+        return _inside(config, as_type)
     own = config.kind or kind
     try:
         model = _by(config, kind, strict=as_type is not None)
@@ -158,8 +158,7 @@ def _by(config: Config, kind: str, *, strict: bool) -> Model:
     # Read by the reader of a type.
     from . import types
 
-    reader = find(kind)
-    assert reader is not None
+    reader = _reader(kind)
     given, seen = config.data, set(config.seen)
     both = {"bidirectional": True} if types.BOTH.search(config.kind) else {}
     config.data = {**given, "model_type": kind, **both}
@@ -184,10 +183,16 @@ def _directed(config: Config, model: Model, named: bool) -> Model:
     return directed(config, model, named)
 
 
-def find(kind: str) -> Reader | None:
-    """The reader of a ``model_type``, or ``None``."""
-    file = _HOME.get(kind)
-    if file is None:
-        return None
-    readers: dict[str, Reader] = import_module(f".{file}", __name__).READERS
+def _reader(kind: str) -> Reader:
+    if _HOME[kind] == "multimodal":
+        return _inside
+    readers: dict[str, Reader] = import_module(f".{_HOME[kind]}", __name__).READERS
     return readers[kind]
+
+
+def _inside(config: Config, as_type: str | None = None) -> Model:
+    # A wrapper: its text side is read as any config is.
+    from . import multimodal
+
+    text = multimodal.text_side(config, as_type)
+    return multimodal.wrapped(config, text, read(text, as_type))

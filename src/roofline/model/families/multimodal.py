@@ -185,15 +185,16 @@ def wraps(c: Config, known: Mapping[str, str]) -> bool:
     return wraps(inner, known) if not kind else known[kind] not in ("seq2seq", "encoders")
 
 
-def read(c: Config, as_type: str | None = None) -> Model:
-    """The model of a wrapper's text side.
+def text_side(c: Config, as_type: str | None = None) -> Config:
+    """The config of a wrapper's text model, with what the wrapper says of it.
 
     Args:
-        as_type: the type to read its text side as.
-    """
-    from . import read as read_any
+        as_type: the type that it will be read as.
 
-    wrapper = WRAPPERS.get(c.kind, Wrapper(path=""))
+    Raises:
+        InputError: no text model is in it.
+        UnsupportedError: which text model it has is not said.
+    """
     key = nests(c)
     text = c.sub(key) if key else _flat(c)
     upper = {k: c.data[k] for k in _UPPER if c.data.get(k) is not None}
@@ -203,11 +204,17 @@ def read(c: Config, as_type: str | None = None) -> Model:
         # The head belongs to the whole model, and so does the word on it.
         text.data = {**text.data, "tie_word_embeddings": c.data["tie_word_embeddings"]}
     if as_type is None:
-        text.data = {**text.data, "model_type": _kind(c, text, wrapper)}
+        text.data = {**text.data, "model_type": _kind(c, text)}
     if key:
         text.class_defaults = _defaults(as_type or text.kind)
-    model = read_any(text, as_type)
-    path = wrapper.path or ("model.language_model" if key == "text_config" else _LM)
+    return text
+
+
+def wrapped(c: Config, text: Config, model: Model) -> Model:
+    """The wrapper's model, of the model that was read from its text side."""
+    key = nests(c)
+    path = WRAPPERS[c.kind].path if c.kind in WRAPPERS else ""
+    path = path or ("model.language_model" if key == "text_config" else _LM)
     layers = tuple(_moved(layer, path) for layer in model.layers)
     notes = [*model.notes, *_left(text, key), *_aside(c, model)]
     if c.kind and c.kind not in WRAPPERS:
@@ -232,7 +239,7 @@ def _flat(c: Config) -> Config:
     return text
 
 
-def _kind(c: Config, text: Config, wrapper: Wrapper) -> str:
+def _kind(c: Config, text: Config) -> str:
     # What the nested config says, else its class, else the wrapper's own class, else its type.
     own = text.kind if text.kind != c.kind else ""
     if own and own in WRAPPERS and not nests(text):
@@ -246,8 +253,8 @@ def _kind(c: Config, text: Config, wrapper: Wrapper) -> str:
             return LANGUAGE[name]
         if (found := types.of_class(name)) and found not in WRAPPERS:
             return found
-    if wrapper.text:
-        return wrapper.text
+    if c.kind in WRAPPERS and WRAPPERS[c.kind].text:
+        return WRAPPERS[c.kind].text
     raise c.refuse("it does not say which text model it has; '--as TYPE' does")
 
 
@@ -303,6 +310,3 @@ def _aside(c: Config, inner: Model) -> list[str]:
 def _moved(layer: Layer, path: str) -> Layer:
     prefix = layer.prefix.replace("model.", f"{path}.", 1)
     return Layer(layer.parts, layer.indices, layer.vectors, prefix, layer.runs)
-
-
-READERS = dict.fromkeys(WRAPPERS, read)

@@ -11,7 +11,9 @@ from ..config import Config
 from ..families import read as read_family
 from ..model import Model
 from . import tensors
-from .config import Metadata, read
+from .architectures import ALIKE
+from .config import read
+from .metadata import Metadata
 
 
 def model(file: Gguf, as_type: str | None = None) -> Model:
@@ -45,10 +47,10 @@ def model(file: Gguf, as_type: str | None = None) -> Model:
             f"{metadata.architecture} is known to have"
         )
     held = sum(t.elements for t in counted if not tensors.constant(t))
-    name = file.metadata.get("general.name")
+    name, own = file.metadata.get("general.name"), metadata.architecture
     return found.altered(
         name=name if isinstance(name, str) and name else os.path.basename(where),
-        architecture=metadata.architecture if metadata.alike else found.architecture,
+        architecture=own if own in ALIKE else found.architecture,
         scheme=scheme,
         vectors=found.vectors + held - found.parameters,
         kv=formats.parse("fp16"),

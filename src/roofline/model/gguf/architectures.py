@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .config import Extra
 from .kinds import (
     cohere,
     cohere_moe,
@@ -29,6 +28,7 @@ from .kinds import (
     stablelm,
     starcoder,
 )
+from .metadata import Extra
 from .mixes import (
     deci,
     deepseek4,

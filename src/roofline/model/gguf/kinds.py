@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .config import Extra, Metadata
+from .metadata import Extra, Metadata
 
 
 def kind(name: str) -> Extra:

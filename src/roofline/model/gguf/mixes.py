@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError
-from .config import Metadata
+from .metadata import Metadata
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 

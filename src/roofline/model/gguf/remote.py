@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .config import Metadata
 from .kinds import experts
+from .metadata import Metadata
 
 
 def plamo(m: Metadata) -> dict[str, Any]:
