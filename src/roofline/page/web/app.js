@@ -1,3 +1,4 @@
+// @ts-check
 // The whole: state in, controls, picture, words, table and story kept in step with it.
 
 import { makeChart } from "./chart.js";
@@ -14,6 +15,7 @@ import { makeTable, operatorRows, pointRows, rowsOf, toCsv } from "./table.js";
 import { count, digits, percent, seconds, si } from "./units.js";
 import { makeViews } from "./view.js";
 
+/** @type {{ key: string, set: Patch & { model: string, machines: string[] } }[]} */
 export const PRESETS = [
   {
     key: "textbook",
@@ -102,6 +104,7 @@ export const PRESETS = [
     },
   },
 ];
+/** @type {Patch} */
 const PLAIN = {
   weights: "",
   kv: "",
@@ -115,9 +118,12 @@ const PLAIN = {
 
 // Builds the app into `root`. options: {state, onChange(state, commit), compact}.
 // → {set, state, view, redraw, addPoints, say}
+/** @type {(root: Element, data: PageData, t: Words, options: MountOptions) => App} */
 export function mount(root, data, t, options) {
+  /** @type {State} */
   let state = { ...startOf(data), ...options.state };
   let points = options.points ?? [];
+  /** @type {View | null} */
   let view = null;
   let waiting = 0;
   const later = () => {
@@ -125,10 +131,12 @@ export function mount(root, data, t, options) {
     if (!waiting) waiting = requestAnimationFrame(render);
   };
   // For whoever listens instead of looking: the words are not all of this view yet.
+  /** @type {(yes: boolean) => void} */
   const isBusy = (yes) => setAttribute(panel.element, "aria-busy", String(yes));
   const predictions = makePredictions(data, later);
   const viewOf = makeViews(data, predictions);
 
+  /** @type {SetState} */
   const set = (change, commit = true) => {
     const patch = typeof change === "function" ? change(state) : change;
     state = { ...state, ...patch };
@@ -143,8 +151,13 @@ export function mount(root, data, t, options) {
   const story = makeStory(data, t, set);
   const message = h("p", { class: "message", role: "status" });
   const title = h("h2", { class: "title" });
+  // What can be done only while there is something to see.
+  /** @type {(act: (view: View) => unknown) => () => unknown} */
+  const seen = (act) => () => (view ? act(view) : null);
+  /** @type {(key: string, onclick: () => unknown) => HTMLElement} */
   const button = (key, onclick) => h("button", { type: "button", onclick }, t(key));
 
+  /** @type {(preset: (typeof PRESETS)[number]) => boolean} */
   const usable = (preset) =>
     data.models.some((m) => m.id === preset.set.model) &&
     preset.set.machines.every((id) => data.machines.some((m) => m.id === id));
@@ -165,16 +178,28 @@ export function mount(root, data, t, options) {
   const tools = h(
     "p",
     { class: "buttons" },
-    button("ui.svg", () => saveSvg(picture(), fileName())),
-    button("ui.png", async () =>
-      download(`${fileName()}.png`, await toPng(picture()), "image/png"),
+    button(
+      "ui.svg",
+      seen((view) => saveSvg(picture(view), fileName(view))),
+    ),
+    button(
+      "ui.png",
+      seen(async (view) =>
+        download(`${fileName(view)}.png`, await toPng(picture(view)), "image/png"),
+      ),
     ),
     options.compact ? null : button("ui.link", () => tell(copyText(location.href), "ui.copied")),
   );
   table.buttons.append(
-    button("table.copy", () => tell(copyText(tsv(rowsOf(view, t))), "ui.copied")),
-    button("table.csv", () =>
-      download(`${fileName()}.csv`, "\ufeff" + toCsv(allRows()), "text/csv"),
+    button(
+      "table.copy",
+      seen((view) => tell(copyText(tsv(rowsOf(view, t))), "ui.copied")),
+    ),
+    button(
+      "table.csv",
+      seen((view) =>
+        download(`${fileName(view)}.csv`, `\ufeff${toCsv(allRows(view))}`, "text/csv"),
+      ),
     ),
   );
   const foot = h("p", { class: "sources" });
@@ -202,24 +227,27 @@ export function mount(root, data, t, options) {
     table.element,
   );
 
-  table.element.addEventListener("toggle", () => view && table.update(view));
-  panel.onOpen(() => view && panel.explain(view.main));
+  const fillTable = seen((view) => table.update(view));
+  table.element.addEventListener("toggle", fillTable);
+  panel.onOpen(seen((view) => panel.explain(view.main)));
   new ResizeObserver(() => chart.resize()).observe(chart.element);
 
   // A frame shows what one looks at while dragging: picture, controls, verdict and numbers. What
   // costs more than it can wait for follows as soon as the browser has nothing else to do.
   let unfinished = 0;
-  const idle = window.requestIdleCallback
-    ? (act) => requestIdleCallback(act, { timeout: 150 })
-    : (act) => setTimeout(act, 40);
+  /** @type {(act: () => void) => number} */
+  const idle =
+    "requestIdleCallback" in window
+      ? (act) => requestIdleCallback(act, { timeout: 150 })
+      : (act) => setTimeout(act, 40);
 
-  function finish() {
+  const finish = seen((view) => {
     unfinished = 0;
     panel.finish(view);
     table.update(view);
-    setText(foot, sourceLines().join(" · "));
+    setText(foot, sourceLines(view).join(" · "));
     isBusy(waiting !== 0);
-  }
+  });
 
   function render() {
     waiting = 0;
@@ -230,36 +258,39 @@ export function mount(root, data, t, options) {
       return;
     }
     view = next;
-    setText(title, heading());
-    chart.update(view, t);
-    controls.update(state, view);
-    panel.update(view);
-    story.update(state, storyValues);
+    setText(title, heading(next));
+    chart.update(next, t);
+    controls.update(state, next);
+    panel.update(next);
+    story.update(state, () => storyValues(next));
     if (!unfinished) unfinished = idle(finish);
   }
 
   function renderAll() {
     render();
-    if (view) finish();
+    finish();
   }
 
-  function heading() {
-    const { c } = view.main;
-    const machines = view.list.map((s) => machineName(s.c)).join(" / ");
+  /** @type {(view: View) => string} */
+  function heading({ main: { c }, list, model }) {
+    const machines = list.map((s) => machineName(s.c)).join(" / ");
     return t("ui.heading", {
-      model: view.model.name,
+      model: model.name,
       machine: machines,
       formats: formatNames(c),
     });
   }
 
+  /** @type {(c: Case) => string} */
   const formatNames = (c) => {
     const weights = c.chosen?.name ?? c.model.scheme;
     const kv = c.cache.name;
     return weights === kv ? weights : t("title.kv", { weights, kv });
   };
 
-  function sourceLines() {
+  /** @type {(view: View) => string[]} */
+  function sourceLines(view) {
+    /** @type {Set<string>} */
     const found = new Set();
     for (const { c, used } of view.list) {
       const links = (c.wire?.strands ?? []).map((strand) => strand.link.bandwidth);
@@ -268,7 +299,7 @@ export function mount(root, data, t, options) {
         ...links,
         ...used.map((precision) => c.roof.compute[precision]),
       ]) {
-        const source = data.sources[figure.source];
+        const source = data.sources[figure.source ?? ""];
         if (source)
           found.add([source.title, figure.date ?? source.date].filter(Boolean).join(", "));
       }
@@ -279,7 +310,8 @@ export function mount(root, data, t, options) {
   }
 
   // The numbers that the story speaks of, as they are now.
-  function storyValues() {
+  /** @type {(view: View) => Values} */
+  function storyValues(view) {
     const { c, b, climbed, f } = view.main;
     const first = view.list[0];
     return {
@@ -309,12 +341,14 @@ export function mount(root, data, t, options) {
     };
   }
 
-  const fileName = () =>
+  /** @type {(view: View) => string} */
+  const fileName = (view) =>
     `roofline-${state.model}-${view.main.c.devices > 1 ? `${view.main.c.devices}x-` : ""}${state.machines.join("-")}`
       .replace(/[^\w.-]+/g, "_")
       .slice(0, 100);
 
-  function picture() {
+  /** @type {(view: View) => SVGElement} */
+  function picture(view) {
     const [name, because] = sayVerdict(view.main.b, t);
     const step = t(`phase.${state.phase}.name`);
     const { c } = view.main;
@@ -326,23 +360,26 @@ export function mount(root, data, t, options) {
     const told = predicted?.value ? [0, 3].map((i) => sayPredicted(predicted, t)[i]) : [];
     const address = location.protocol.startsWith("http") ? ` · ${location.href}` : "";
     return figure(chart, {
-      title: heading(),
+      title: heading(view),
       sub: `${step} · ${t("plot.batch", { batch: count(state.batch) })} · ${t("ui.tokens", { count: count(state.context) })} · ${name}${t("ui.colon")}${because}`,
       feet: [
         ...told,
         ...peaks,
         roof,
-        ...sourceLines(),
+        ...sourceLines(view),
         `roofline ${data.version} · ${today()}${address}`,
       ],
     });
   }
 
   const today = () => new Date().toISOString().slice(0, 10);
-  const allRows = () => [rowsOf(view, t), operatorRows(view, t), pointRows(view, t)];
+  /** @type {(view: View) => Rows[]} */
+  const allRows = (view) => [rowsOf(view, t), operatorRows(view, t), pointRows(view, t)];
+  /** @type {(table: Rows) => string} */
   const tsv = ({ head, rows }) =>
     [head, ...rows.map((r) => r.map((c) => c[0]))].map((r) => r.join("\t")).join("\n");
 
+  /** @type {(done: Promise<boolean>, key: string) => Promise<void>} */
   async function tell(done, key) {
     setText(message, (await done) ? t(key) : t("ui.failed"));
   }
@@ -353,6 +390,7 @@ export function mount(root, data, t, options) {
     get state() {
       return state;
     },
+    /** @type {View | null} */
     get view() {
       return view;
     },
@@ -363,14 +401,14 @@ export function mount(root, data, t, options) {
     redraw: () => chart.redraw(),
     refresh: renderAll,
     // Fills what is folded, too: for print, where all of it shows.
-    unfold() {
+    unfold: seen((view) => {
       table.update(view, true);
       panel.explain(view.main, true);
-    },
+    }),
     addPoints(more) {
       points = [...points, ...more];
       renderAll();
-      return { shown: view.points.length, hidden: view.hiddenPoints };
+      return { shown: view?.points.length ?? 0, hidden: view?.hiddenPoints ?? more.length };
     },
   };
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // Bounds: a model's work held against a machine's roof. The same formulas as roofline/bound.py.
 //
 //   ridge             peak / bandwidth, peaks dense
@@ -6,12 +7,14 @@
 //   serial bound      Σ over operators of max(FLOPs/peak, bytes/bandwidth), and communication
 
 import { wireOf } from "./devices.js";
+import { numberOf } from "./units.js";
 import { bind, formatsOf, quantity } from "./work.js";
 
 export const LARGEST_BATCH = 2 ** 40;
 export const USABLE = 0.9;
 
 // What runs a product where the machine has no unit for its format.
+/** @type {Record<string, string[]>} */
 const WIDER = {
   fp4: ["bf16", "fp16", "fp32"],
   int4: ["bf16", "fp16", "fp32"],
@@ -24,11 +27,12 @@ const WIDER = {
   fp32: ["tf32"],
 };
 
-export const valueOf = (figure) => (typeof figure === "object" ? figure.value : figure);
-
 // The ceilings of a machine: {kind, bandwidth, compute}, each a figure with its kind; or null
 // where it has no bandwidth or no compute ceiling at all.
+/** @type {(machine: Machine, kind?: string) => Roof | null} */
 export function roofOf(machine, kind = "") {
+  /** @type {(section: "datasheet" | "measured", unit: "bandwidth" | "compute") => Record<string,
+   *   Ceiling>} */
   const figures = (section, unit) =>
     Object.fromEntries(
       Object.entries(machine[section]?.[unit] ?? {})
@@ -48,6 +52,7 @@ export function roofOf(machine, kind = "") {
   };
   const used = kind || machine.ceilings || (sheet.bandwidth.memory ? "datasheet" : "measured");
   const [first, second] = used === "datasheet" ? [sheet, found] : [found, sheet];
+  /** @type {(x: object) => boolean} */
   const empty = (x) => Object.keys(x).length === 0;
   if (empty(first.bandwidth) && empty(first.compute)) return null;
   const bandwidth = first.bandwidth.memory ?? second.bandwidth.memory;
@@ -57,6 +62,7 @@ export function roofOf(machine, kind = "") {
 }
 
 // The precision that products run in: this one or the next wider that is known, else null.
+/** @type {(roof: Roof, precision: string, exactly?: boolean) => string | null} */
 export function arithmetic(roof, precision, exactly = false) {
   for (const name of exactly ? [precision] : [precision, ...(WIDER[precision] ?? [])]) {
     if (roof.compute[name]) return name;
@@ -69,6 +75,8 @@ const MATRICES = ["linear", "head", "experts"];
 // A model in given formats under one machine's roof; null where no roof or no ceiling is known.
 // options: {weights, kv, compute, ceilings, usable, devices}, empty for the default; perfect: what
 // joins the devices takes no time.
+/** @type {(model: Model, machine: Machine, options: Options, formats: Record<string, Format>) =>
+ *   Case | null} */
 export function makeCase(model, machine, options, formats) {
   const roof = roofOf(machine, options.ceilings);
   if (!roof) return null;
@@ -77,19 +85,24 @@ export function makeCase(model, machine, options, formats) {
   const devices = options.devices || 1;
   const wire = devices > 1 ? wireOf(machine, devices, options.perfect) : null;
   if (devices > 1 && !wire) return null;
+  /** @type {Record<string, string>} */
   const used = {};
   for (const op of table.operators) {
     if (op.flops.length === 0 || op.compute in used) continue;
     const exactly = Boolean(options.compute) && MATRICES.includes(op.kind);
-    used[op.compute] = arithmetic(roof, op.compute, exactly);
-    if (used[op.compute] === null) return null;
+    const precision = arithmetic(roof, op.compute, exactly);
+    if (precision === null) return null;
+    used[op.compute] = precision;
   }
+  /** @type {Record<string, Ceiling>} */
   const figures = {
     memory: roof.bandwidth,
     ...Object.fromEntries(Object.values(used).map((p) => [p, roof.compute[p]])),
   };
   const borrowed = Object.keys(figures).filter((name) => figures[name].kind !== roof.kind);
+  /** @type {(terms: Term[] | undefined, count: number) => Term[]} */
   const times = (terms, count) => (terms ?? []).map(([q, c]) => [q, c * count]);
+  /** @type {Row[]} */
   const rows = table.operators.map((op) => {
     const precision = op.flops.length ? used[op.compute] : op.compute;
     const { weights, kv_read, kv_write, state, sent, messages } = op.bytes;
@@ -117,7 +130,7 @@ export function makeCase(model, machine, options, formats) {
     wire,
     ...formatsOf(model, options, formats),
     bandwidth: roof.bandwidth.value,
-    memory: memory === undefined || memory === null ? null : valueOf(memory),
+    memory: memory === undefined || memory === null ? null : numberOf(memory),
     usable: options.usable || USABLE,
     others: new Map(),
   };
@@ -125,101 +138,109 @@ export function makeCase(model, machine, options, formats) {
 
 // The same case with other options; null where they cannot be. Kept with the case, so that
 // asking again on the next frame prices no model again.
+/** @type {(c: Case, changes: Options) => Case | null} */
 export function using(c, changes) {
   const key = JSON.stringify(changes);
-  if (!c.others.has(key)) {
-    c.others.set(key, makeCase(c.model, c.machine, { ...c.options, ...changes }, c.formats));
+  let other = c.others.get(key);
+  if (other === undefined) {
+    other = makeCase(c.model, c.machine, { ...c.options, ...changes }, c.formats);
+    c.others.set(key, other);
   }
-  return c.others.get(key);
+  return other;
 }
 
+/** @type {(terms: Term[], v: number[]) => number} */
 const sum = (terms, v) => {
   let total = 0;
   for (const [q, c] of terms) total += c * v[q];
   return total;
 };
 
+/** @type {(groups: Group[]) => number} */
 const tokensOf = (groups) => groups.reduce((n, g) => n + g.batch * g.new, 0);
+
+// What an exchange sends, in how many messages, and the time that takes; null of other rows.
+/** @type {(row: Row, wire: Wire | null, v: number[]) => Exchange | null} */
+function exchange({ talk }, wire, v) {
+  if (!talk || !wire) return null;
+  const [sent, messages] = talk.map((terms) => sum(terms, v));
+  return { sent, messages, seconds: sent * wire.per_byte + messages * wire.per_message };
+}
 
 // A step under the roof. Seconds and bytes; shares are of the serial bound and add up to 1.
 // value: of a quantity; `fewest` for what no routing of experts beats.
+/** @type {(c: Case, groups: Group[], value?: (q: Quantity, groups: Group[]) => number) => Bound} */
 export function bound(c, groups, value = quantity) {
   const v = c.table.quantities.map((q) => value(q, groups));
-  const b = { flops: 0, weights: 0, kv_read: 0, kv_write: 0, state: 0 };
-  const by = { weights: 0, kv: 0, state: 0, compute: 0 };
-  b.compute_s = 0;
-  b.serial_s = 0;
-  b.communication_s = 0;
-  b.sent = 0;
-  b.messages = 0;
+  let [flops, weights, kv_read, kv_write, state] = [0, 0, 0, 0, 0];
+  let [compute_s, serial_s, communication_s, sent, messages] = [0, 0, 0, 0, 0];
+  /** @type {Record<string, number>} */
+  const shares = { weights: 0, kv: 0, state: 0, compute: 0 };
   for (const row of c.rows) {
-    if (row.talk) {
-      const [sent, messages] = row.talk.map((terms) => sum(terms, v));
-      b.communication_s += sent * c.wire.per_byte + messages * c.wire.per_message;
-      b.sent += sent;
-      b.messages += messages;
+    const sends = exchange(row, c.wire, v);
+    if (sends) {
+      communication_s += sends.seconds;
+      sent += sends.sent;
+      messages += sends.messages;
       continue;
     }
     const f = sum(row.flops, v);
     const [w, r, k, s] = row.parts.map((terms) => sum(terms, v));
     const busy = f / row.peak;
     const traffic = (w + r + k + s) / c.bandwidth;
-    b.compute_s += busy;
+    compute_s += busy;
     if (traffic >= busy) {
-      b.serial_s += traffic;
-      by.weights += w / c.bandwidth;
-      by.kv += (r + k) / c.bandwidth;
-      by.state += s / c.bandwidth;
+      serial_s += traffic;
+      shares.weights += w / c.bandwidth;
+      shares.kv += (r + k) / c.bandwidth;
+      shares.state += s / c.bandwidth;
     } else {
-      b.serial_s += busy;
-      by.compute += busy;
+      serial_s += busy;
+      shares.compute += busy;
     }
-    b.flops += f;
-    b.weights += w;
-    b.kv_read += r;
-    b.kv_write += k;
-    b.state += s;
+    flops += f;
+    weights += w;
+    kv_read += r;
+    kv_write += k;
+    state += s;
   }
-  b.kv = b.kv_read + b.kv_write;
-  b.bytes = b.weights + b.kv + b.state;
-  b.memory_s = b.bytes / c.bandwidth;
-  b.serial_s += b.communication_s;
-  b.overlapped_s = Math.max(b.compute_s, b.memory_s, b.communication_s);
-  b.memory_bound = b.memory_s > b.compute_s;
-  b.communication_bound = b.communication_s > Math.max(b.memory_s, b.compute_s);
-  b.binds = b.communication_bound ? "communication" : b.memory_bound ? "memory" : "compute";
-  b.intensity = b.flops / b.bytes;
-  b.ridge = b.flops / (b.compute_s * c.bandwidth);
-  b.tokens = tokensOf(groups);
-  b.sequences = groups.reduce((n, g) => n + g.batch, 0);
-  b.tokens_per_s = b.tokens / b.overlapped_s;
-  b.attainable = b.flops / b.overlapped_s;
-  b.shares = {};
-  for (const part in by) b.shares[part] = by[part] / b.serial_s;
-  if (c.wire) b.shares.communication = b.communication_s / b.serial_s;
-  return b;
+  const kv = kv_read + kv_write;
+  const bytes = weights + kv + state;
+  const memory_s = bytes / c.bandwidth;
+  serial_s += communication_s;
+  if (c.wire) shares.communication = communication_s;
+  for (const part in shares) shares[part] /= serial_s;
+  const overlapped_s = Math.max(compute_s, memory_s, communication_s);
+  const memory_bound = memory_s > compute_s;
+  const communication_bound = communication_s > Math.max(memory_s, compute_s);
+  const tokens = tokensOf(groups);
+  return {
+    ...{ flops, weights, kv_read, kv_write, kv, state, bytes, sent, messages },
+    ...{ compute_s, memory_s, communication_s, overlapped_s, serial_s },
+    memory_bound,
+    communication_bound,
+    binds: communication_bound ? "communication" : memory_bound ? "memory" : "compute",
+    intensity: flops / bytes,
+    ridge: flops / (compute_s * c.bandwidth),
+    tokens,
+    sequences: groups.reduce((n, g) => n + g.batch, 0),
+    tokens_per_s: tokens / overlapped_s,
+    attainable: flops / overlapped_s,
+    shares,
+  };
 }
 
 // Each kind of operator under the roof, in the order in which they run.
+/** @type {(c: Case, groups: Group[]) => Operated[]} */
 export function operators(c, groups) {
   const v = c.table.quantities.map((q) => quantity(q, groups));
   return c.rows.map((row) => {
     const { name, kind, count } = row.op;
-    if (row.talk) {
-      const [sent, messages] = row.talk.map((terms) => sum(terms, v));
-      const seconds = sent * c.wire.per_byte + messages * c.wire.per_message;
+    const sends = exchange(row, c.wire, v);
+    if (sends) {
       const nothing = { compute: "", flops: 0, bytes: 0, intensity: null };
-      return {
-        name,
-        kind,
-        count,
-        ...nothing,
-        seconds,
-        bound: "communication",
-        sent,
-        messages,
-        collective: row.op.collective,
-      };
+      const { collective } = row.op;
+      return { name, kind, count, ...nothing, ...sends, bound: "communication", collective };
     }
     const flops = sum(row.flops, v);
     const bytes = row.parts.reduce((n, terms) => n + sum(terms, v), 0);
@@ -241,11 +262,13 @@ export function operators(c, groups) {
 
 // What a growing batch does to a step (where it is mixed, to its first group alone); see
 // Case.climb in the core.
+/** @type {(c: Case, groups: Group[]) => Climb} */
 export function climb(c, groups) {
   const one = [{ ...groups[0], batch: 1 }];
   const { bandwidth } = c;
   let [flops, busy, traffic, state, fixed] = [0, 0, 0, 0, 0];
   let [matrixSeconds, matrixBytes] = [0, 0];
+  /** @type {[bytes: number, q: Quantity][]} */
   const experts = [];
   // Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state.
   const sums = c.table.quantities.map(() => [0, 0, 0, 0]);
@@ -279,11 +302,13 @@ export function climb(c, groups) {
       state += kept * own;
     }
   });
+  /** @type {(batch: number) => number} */
   const read = (batch) => {
-    const tokens = [{ batch, new: one[0].new }];
+    const tokens = [{ ...one[0], batch }];
     return experts.reduce((n, [bytes, q]) => n + bytes * quantity(q, tokens), fixed);
   };
   const slope = busy - traffic / bandwidth;
+  /** @type {(batch: number) => number} */
   const net = (batch) => batch * slope - read(batch) / bandwidth;
   const crossing = firstBatch(net, slope);
   return {
@@ -298,6 +323,7 @@ export function climb(c, groups) {
 
 // The first whole batch at which `net` is not negative, null if never; `net` is a constant,
 // less something that saturates, plus `slope` times the batch.
+/** @type {(net: (batch: number) => number, slope: number) => number | null} */
 function firstBatch(net, slope) {
   if (net(1) >= 0) return 1;
   if (slope <= 0) return null;
@@ -317,15 +343,19 @@ function firstBatch(net, slope) {
 }
 
 // What fits in memory beside the weights, sequences like the first group's. Bytes.
+/** @type {(c: Case, groups: Group[]) => Fit} */
 export function fit(c, groups) {
+  /** @type {(kind: string, list: Group[]) => [count: number, each: number][]} */
   const of = (kind, list) => {
     const v = c.table.quantities.map((q) => quantity(q, list));
     return c.table.operators.map((op) => [op.count, sum(op.bytes[kind] ?? [], v)]);
   };
+  /** @type {(list: Group[]) => number} */
   const held = (list) => of("held", list).reduce((n, [count, x]) => n + count * x, 0);
   const one = [{ ...groups[0], batch: 1 }];
   const kv = held(one);
   const workspace = of("activations", one).reduce((most, [, x]) => Math.max(most, x), 0);
+  /** @type {number | null} */
   let most = null;
   if (c.memory !== null) {
     const room = c.memory * c.usable - c.table.resident - held(groups.slice(1));

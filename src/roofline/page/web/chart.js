@@ -1,3 +1,4 @@
+// @ts-check
 // The chart on the screen: draws the plot's nodes, and says what a mark means on hover and focus.
 
 import { h, setAttribute, setText } from "./dom.js";
@@ -5,12 +6,14 @@ import { sayPoint } from "./marks.js";
 import { plot } from "./plot.js";
 import { layer, ruler, svg } from "./svg.js";
 
+/** @type {LayerName[]} */
 const LAYERS = ["grid", "roofs", "paths", "dots", "marks", "labels"];
 const REACH = 22;
 const A_FRAME = 1500; // dots that are painted within a frame
 const REST = 250; // ms: what has not changed for so long is not being dragged
 
 // → {element, update(view, t), resize(), current()}; view as in plot.js, with `points` placed.
+/** @type {() => Chart} */
 export function makeChart() {
   const points = svg("svg", { class: "points", "aria-hidden": "true" });
   const cloud = points.appendChild(svg("path", { class: "point" }));
@@ -30,13 +33,23 @@ export function makeChart() {
   const tip = h("div", { class: "tip", role: "status", hidden: true });
   const element = h("div", { class: "chart" }, points, root, tip);
 
-  let [view, t, drawn, width, at] = [null, null, null, 0, -1];
+  // Of what is shown, from the first update on.
+  /** @type {View} */
+  let view;
+  /** @type {Words} */
+  let t;
+  /** @type {Plot} */
+  let drawn;
+  let [width, at] = [0, -1];
+  /** @type {Mark[] | null} */
   let pointStops = null;
+  /** @type {Measure | null} */
   let measure = null;
-  let [cloudIs, axesAre, filling] = [null, "", 0];
+  let [cloudIs, axesAre, filling] = ["", "", 0];
 
   // The width is read only when it may have changed: reading it lays out the whole page.
   let stale = true;
+  /** @type {() => Size} */
   function size() {
     if (stale) width = Math.round(element.clientWidth) || width || 720;
     stale = width === 0;
@@ -66,7 +79,7 @@ export function makeChart() {
     const { X, Y } = drawn;
     const axes = [X.low, X.high, Y.low, Y.high, width].join();
     const moved = cloudIs === view.pointsKey;
-    if (moved && axes === axesAre) return filling && fillLater();
+    if (moved && axes === axesAre) return filling ? fillLater() : undefined;
     [cloudIs, axesAre] = [view.pointsKey, axes];
     pointStops = null;
     if (!moved || view.points.length <= A_FRAME) return fill();
@@ -85,6 +98,7 @@ export function makeChart() {
     drawDots(1);
   }
 
+  /** @type {(every: number) => void} */
   function drawDots(every) {
     const { X, Y, area } = drawn;
     let d = "";
@@ -98,10 +112,12 @@ export function makeChart() {
 
   // Everything one can stop at, from left to right; points after marks. Points move only with
   // the axes: theirs are made when somebody looks, and kept until then.
+  /** @type {() => Mark[]} */
   function stops() {
     drawn.stops ??= [...drawn.marks].sort((a, b) => a.x - b.x);
     return drawn.stops;
   }
+  /** @type {() => Mark[]} */
   const allPointStops = () =>
     (pointStops ??= view.points.map((p) => ({
       kind: "point",
@@ -109,11 +125,13 @@ export function makeChart() {
       y: drawn.Y(p.y),
       text: () => sayPoint(p, t),
     })));
+  /** @type {(index: number) => Mark | undefined} */
   const stopAt = (index) => stops()[index] ?? allPointStops()[index - stops().length];
   const countStops = () => stops().length + view.points.length;
 
   const hereIndex = () => stops().findIndex((m) => m.kind === "here" && m.i === 0);
 
+  /** @type {(index: number) => Mark | null} */
   function moveCursor(index) {
     const mark = stopAt(index);
     if (!mark) return null;
@@ -123,9 +141,13 @@ export function makeChart() {
     return mark;
   }
 
+  /** @type {(index: number, pointer: boolean) => void} */
   function show(index, pointer) {
     const mark = moveCursor(index);
-    if (!mark) return hide();
+    if (!mark) {
+      hide();
+      return;
+    }
     at = index;
     const lines = mark.text();
     while (tip.children.length < lines.length) tip.append(h("div"));
@@ -144,6 +166,7 @@ export function makeChart() {
     element.classList.remove("pointing");
   }
 
+  /** @type {(event: PointerEvent) => number} */
   function nearest(event) {
     const box = root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];

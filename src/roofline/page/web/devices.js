@@ -1,14 +1,14 @@
+// @ts-check
 // Several devices: how many a model divides over, what joins them, and how long they take to
 // tell each other something. The same formulas as roofline/machine/links.py, for what tensor
 // parallelism needs: sums and gathers.
 
-import { count } from "./units.js";
+import { count, numberOf } from "./units.js";
 
 export const MOST_DEVICES = 128;
 
-const valueOf = (figure) => (typeof figure === "object" ? figure.value : figure);
-
 // The tables of so many devices, and their place in them; null where the model does not divide so.
+/** @type {(model: Model, n: number) => { tables: Tables, at: number } | null} */
 export function tablesFor(model, n) {
   for (const tables of [model.tables, ...(model.others ?? [])]) {
     const at = (tables.devices ?? [1]).indexOf(n);
@@ -19,14 +19,17 @@ export function tablesFor(model, n) {
 
 // The links that a group uses, fastest first, each with how many devices it and faster ones
 // join; null where none joins so many.
+/** @type {(machine: Machine, group: number) => [link: Link, domain: number][] | null} */
 function reachedBy(machine, group) {
   const links = (machine.links ?? [])
     .filter((link) => link.scope !== "host")
-    .sort((one, other) => valueOf(other.bandwidth) - valueOf(one.bandwidth));
+    .sort((one, other) => numberOf(other.bandwidth) - numberOf(one.bandwidth));
+  /** @type {[link: Link, domain: number][]} */
   const found = [];
   let [reached, joined] = [1, 1];
   for (const link of links) {
     if (link.devices <= joined) continue;
+    /** @type {(machine: Machine, n: number) => boolean} */
     joined = link.devices;
     let domain = reached;
     for (let d = reached; d <= Math.min(group, joined); d += 1) {
@@ -39,10 +42,12 @@ function reachedBy(machine, group) {
   return null;
 }
 
+/** @type {(machine: Machine) => boolean} */
 export const joins = (machine) => (machine.links ?? []).some((link) => link.scope !== "host");
 
 // What a sum or gather over `group` devices costs: {strands, levels, latency, per_byte, per_message}, or
 // null where no known link joins them. perfect: over a link that takes no time.
+/** @type {(machine: Machine, group: number, perfect?: boolean) => Wire | null} */
 export function wireOf(machine, group, perfect = false) {
   if (perfect)
     return { group, strands: [], levels: [], latency: null, per_byte: 0, per_message: 0 };
@@ -54,42 +59,47 @@ export function wireOf(machine, group, perfect = false) {
     const carries = (1 / before - 1 / domain) / (1 - 1 / group);
     inner = domain;
     const part = link.topology === "mesh" ? Math.min(1, (domain - 1) / (link.devices - 1)) : 1;
-    return { link, inner: before, domain, carries, bandwidth: valueOf(link.bandwidth) * part };
+    return { link, inner: before, domain, carries, bandwidth: numberOf(link.bandwidth) * part };
   });
   // What leaves a domain goes over the link that leads out of it or a slower one.
   const levels = strands.map((first, i) => {
     const out = strands.slice(i);
-    const [crosses, bandwidth] = ["carries", "bandwidth"].map((part) =>
-      out.reduce((n, s) => n + s[part], 0),
-    );
+    const crosses = out.reduce((n, s) => n + s.carries, 0);
+    const bandwidth = out.reduce((n, s) => n + s.bandwidth, 0);
     return { inner: first.inner, strands: out, crosses, bandwidth, per_byte: crosses / bandwidth };
   });
-  const known = strands.map(({ link }) => link.latency).filter(Boolean);
-  const longest = known.reduce((most, f) => (!most || valueOf(f) > valueOf(most) ? f : most), null);
-  const latency = known.length === strands.length ? longest : null;
+  const known = strands.flatMap(({ link }) => link.latency ?? []);
+  const longest = known.length === strands.length ? known : [];
+  const latency = longest.length
+    ? longest.reduce((most, f) => (numberOf(f) > numberOf(most) ? f : most))
+    : null;
   return {
     group,
     strands,
     latency,
     levels,
     per_byte: Math.max(...levels.map((level) => level.per_byte)),
-    per_message: latency ? valueOf(latency) : 0,
+    per_message: latency ? numberOf(latency) : 0,
   };
 }
 
+/** @type {(possible: (n: number) => unknown) => number[]} */
 const counts = (possible) => {
   const found = [];
   for (let n = 1; n <= MOST_DEVICES; n *= 2) if (possible(n)) found.push(n);
   return found;
 };
 
+/** @type {(machine: Machine, n: number) => boolean} */
 const joined = (machine, n) => n === 1 || wireOf(machine, n) !== null;
 
 // The numbers of devices that a model can be divided over on a machine.
+/** @type {(model: Model, machine: Machine) => number[]} */
 export const devicesOf = (model, machine) =>
   counts((n) => tablesFor(model, n) && joined(machine, n));
 
 // Why it cannot be `n` of them, in words; `used` is what is shown instead.
+/** @type {(model: Model, machine: Machine, n: number, used: number, t: Words) => string} */
 export function sayRefused(model, machine, n, used, t) {
   if (!Number.isInteger(Math.log2(n))) return t("note.devices.power", { n, used });
   if (!tablesFor(model, n)) {
@@ -97,7 +107,7 @@ export function sayRefused(model, machine, n, used, t) {
     return t("note.devices.model", { model: model.name, n, may, used });
   }
   if (!joins(machine)) return t("note.devices.none", { machine: machine.name, n });
-  const listed = machine.links
+  const listed = (machine.links ?? [])
     .filter((link) => link.scope !== "host")
     .map((link) => t("note.devices.joins", { link: link.name, devices: count(link.devices) }));
   return t("note.devices.link", { machine: machine.name, n, joins: listed.join(t.list), used });

@@ -1,3 +1,4 @@
+// @ts-check
 // <roofline-chart model="llama-3.1-8b" machine="h100-sxm" batch="64" context="2048" lang="zh">:
 // the same picture, controls and words in a page of somebody else's. ROOFLINE is set above this
 // module when it is put together: data, words and style.
@@ -28,7 +29,9 @@ function define() {
 
   class RooflineChart extends HTMLElement {
     static observedAttributes = [...Object.keys(NAMES), "lang"];
+    /** @type {App | null} */
     #app = null;
+    /** @type {HTMLElement | null} */
     #box = null;
 
     connectedCallback() {
@@ -40,15 +43,18 @@ function define() {
       this.#show();
     }
 
-    attributeChangedCallback(name, before, after) {
+    /** @type {(name: string, before: string | null, after: string | null) => void} */
+    attributeChangedCallback(_name, before, after) {
       if (this.#box && before !== after) this.#show();
     }
 
     // Attributes are read as the address of a page is: what is wrong is as by default.
     #show() {
+      if (!this.#box) return;
       const given = new URLSearchParams();
       for (const [name, short] of Object.entries(NAMES)) {
-        if (this.hasAttribute(name)) given.set(short, this.getAttribute(name));
+        const value = this.getAttribute(name);
+        if (value !== null) given.set(short, value);
       }
       const language = chooseLanguage(words, this.getAttribute("lang"), navigator.languages ?? []);
       const box = h("div");
@@ -59,12 +65,13 @@ function define() {
     }
 
     // What is shown, and a way to change it from a script.
+    /** @type {Patch | undefined} */
     get state() {
-      return this.#app.state;
+      return this.#app?.state;
     }
 
     set state(patch) {
-      this.#app.set(patch);
+      if (patch) this.#app?.set(patch);
     }
   }
 

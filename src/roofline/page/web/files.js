@@ -1,3 +1,4 @@
+// @ts-check
 // Saving what is seen: the picture as SVG or PNG with its sources and date, tables as text.
 
 import { download, h } from "./dom.js";
@@ -20,8 +21,9 @@ const KEPT = [
 ];
 
 // A copy whose looks are attributes, so that it needs no style sheet.
+/** @type {(original: SVGElement) => SVGElement} */
 function still(original) {
-  const copy = original.cloneNode(true);
+  const copy = /** @type {SVGElement} */ (original.cloneNode(true));
   const from = [original, ...original.querySelectorAll("*")];
   const to = [copy, ...copy.querySelectorAll("*")];
   from.forEach((element, i) => {
@@ -36,6 +38,7 @@ function still(original) {
   return copy;
 }
 
+/** @type {(text: string, width: number, measure: Measure) => string[]} */
 function wrapped(text, width, measure) {
   const lines = [""];
   for (const piece of text.match(/[\x21-\x7e]+\s*|[^\x21-\x7e]/g) ?? []) {
@@ -45,7 +48,11 @@ function wrapped(text, width, measure) {
   return lines;
 }
 
+/** @type {(text: string, size: number, weight: number) => [string, number, number]} */
+const sized = (text, size, weight) => [text, size, weight];
+
 // The picture as one SVG element. title: heading; sub: a line below; feet: lines at the end.
+/** @type {(chart: Chart, said: { title: string, sub: string, feet: string[] }) => SVGElement} */
 export function figure(chart, { title, sub, feet }) {
   const [points, plot] = chart.svgs();
   const [width, height] = ["width", "height"].map((name) => Number(plot.getAttribute(name)));
@@ -53,9 +60,10 @@ export function figure(chart, { title, sub, feet }) {
   const family = style.fontFamily.replaceAll('"', "'");
   const small = ruler(11, style.fontFamily);
   const large = ruler(15, style.fontFamily);
+  /** @type {[text: string, size: number, weight: number][]} */
   const lines = [
-    ...wrapped(title, width - 16, (text) => large(text, 600)).map((text) => [text, 15, 600]),
-    ...wrapped(sub, width - 16, small).map((text) => [text, 11, 400]),
+    ...wrapped(title, width - 16, (text) => large(text, 600)).map((text) => sized(text, 15, 600)),
+    ...wrapped(sub, width - 16, small).map((text) => sized(text, 11, 400)),
   ];
   const head = 10 + lines.reduce((n, [, size]) => n + size * 1.45, 0);
   const foot = feet.flatMap((text) => wrapped(text, width - 16, small));
@@ -71,6 +79,7 @@ export function figure(chart, { title, sub, feet }) {
     svg("rect", { width, height: all, fill: style.getPropertyValue("--paper").trim() || "#fff" }),
   );
   let y = 8;
+  /** @type {(text: string, size: number, weight: number) => void} */
   const write = (text, size, weight) => {
     y += size * 1.3;
     const at = {
@@ -87,7 +96,7 @@ export function figure(chart, { title, sub, feet }) {
   for (const line of lines) write(...line);
   for (const part of [points, plot]) {
     const copy = still(part);
-    copy.setAttribute("y", head);
+    copy.setAttribute("y", String(head));
     out.append(copy);
   }
   y = head + height + 2;
@@ -95,8 +104,10 @@ export function figure(chart, { title, sub, feet }) {
   return out;
 }
 
+/** @type {(element: Element) => string} */
 const textOf = (element) => new XMLSerializer().serializeToString(element);
 
+/** @type {(element: Element, name: string) => void} */
 export function saveSvg(element, name) {
   download(
     `${name}.svg`,
@@ -105,6 +116,7 @@ export function saveSvg(element, name) {
   );
 }
 
+/** @type {(element: Element, scale?: number) => Promise<Blob>} */
 export async function toPng(element, scale = 2) {
   const url = URL.createObjectURL(new Blob([textOf(element)], { type: "image/svg+xml" }));
   try {
@@ -115,14 +127,17 @@ export async function toPng(element, scale = 2) {
       width: Math.round(Number(element.getAttribute("width")) * scale),
       height: Math.round(Number(element.getAttribute("height")) * scale),
     });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((done) => canvas.toBlob(done, "image/png"));
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((done, failed) => {
+      canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("no picture"))), "image/png");
+    });
   } finally {
     URL.revokeObjectURL(url);
   }
 }
 
 // Puts a text on the clipboard; true where that worked.
+/** @type {(text: string) => Promise<boolean>} */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

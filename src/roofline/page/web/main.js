@@ -1,19 +1,25 @@
+// @ts-check
 // The page: data and words from the document, state from the address, everything else in app.js.
 
 import { mount } from "./app.js";
-import { h, setText } from "./dom.js";
+import { byId, h, setText } from "./dom.js";
 import { take } from "./drop.js";
 import { makeLive } from "./live/panel.js";
 import { readPoint } from "./points.js";
 import { readHash, writeHash } from "./state.js";
 import { chooseLanguage, makeWords } from "./words.js";
 
+/** @type {(selector: string) => NodeListOf<HTMLElement>} */
+const all = (selector) => document.querySelectorAll(selector);
+
 const LARGEST_FILE = 256 * 2 ** 20;
 
 function start() {
-  const { data, words } = JSON.parse(document.getElementById("data").textContent);
-  const points = data.points.map(readPoint).filter(Boolean);
-  let app = null;
+  /** @type {{ data: PageData, words: Record<string, Record<string, string>> }} */
+  const { data, words } = JSON.parse(byId("data").textContent);
+  const points = data.points.flatMap((value) => readPoint(value) ?? []);
+  /** @type {App} */
+  let app; // from the first show on
   let language = "";
   let timer = 0;
 
@@ -21,7 +27,7 @@ function start() {
     ...data.browser,
     formats: data.formats,
     version: data.version,
-    worker: document.getElementById("worker").textContent,
+    worker: byId("worker").textContent,
     take: (text) => take(text, app, data, makeWords(words[language], language)),
     addModel: (model) => {
       data.models = [...data.models.filter((m) => m.id !== model.id), model];
@@ -29,42 +35,45 @@ function start() {
     show: (changes) => app.set(changes, false),
   });
 
+  /** @type {(state: State) => string} */
   const languageOf = (state) => chooseLanguage(words, state.lang, navigator.languages ?? []);
 
+  /** @type {(state: State) => void} */
   function show(state) {
     const wanted = languageOf(state);
-    if (app && wanted === language) return app.set(state, false);
+    if (app && wanted === language) {
+      app.set(state, false);
+      return;
+    }
     language = wanted;
     const t = makeWords(words[language], language);
     document.documentElement.lang = language;
     document.title = t("page.title");
-    for (const element of document.querySelectorAll("[data-t]"))
-      setText(element, t(element.dataset.t));
-    for (const button of document.querySelectorAll("[data-lang]")) {
+    for (const element of all("[data-t]")) setText(element, t(element.dataset.t ?? ""));
+    for (const button of all("[data-lang]")) {
       button.setAttribute("aria-pressed", String(button.dataset.lang === language));
     }
-    app = mount(document.getElementById("app"), data, t, {
+    app = mount(byId("app"), data, t, {
       state,
       points: app?.points ?? points,
       onChange,
     });
     document.documentElement.classList.add("ready");
     offer(t);
-    live.draw(document.getElementById("live"), t);
-    return app;
+    live.draw(byId("live"), t);
   }
 
   // The address follows a moment after the last change: one entry for each thing done.
+  /** @type {(state: State, commit: boolean) => void} */
   function onChange(state, commit) {
     clearTimeout(timer);
     if (languageOf(state) !== language) {
       record(state);
-      return show(state);
-    }
-    if (commit) timer = setTimeout(() => record(state), 350);
-    return null;
+      show(state);
+    } else if (commit) timer = setTimeout(() => record(state), 350);
   }
 
+  /** @type {(state: State) => void} */
   function record(state) {
     clearTimeout(timer);
     timer = 0;
@@ -82,23 +91,26 @@ function start() {
   addEventListener("popstate", fromAddress);
   addEventListener("hashchange", fromAddress);
   addEventListener("pagehide", () => timer && record(app.state));
-  for (const button of document.querySelectorAll("[data-lang]")) {
+  for (const button of all("[data-lang]")) {
     button.addEventListener("click", () => app.set({ lang: button.dataset.lang }));
   }
 
+  /** @type {(file: File, t: Words) => Promise<void>} */
   const open = async (file, t) => {
     if (file.size > LARGEST_FILE) app.say(t("drop.large"));
     else await take(await file.text(), app, data, t);
   };
 
   // Files: dropped anywhere, or picked; and in the live page a config pasted.
+  /** @type {(t: Words) => void} */
   function offer(t) {
-    const box = document.getElementById("files");
+    const box = byId("files");
     const input = h("input", { type: "file", id: "file", class: "file" });
     input.addEventListener("change", async () => {
-      for (const file of input.files) await open(file, t);
+      for (const file of input.files ?? []) await open(file, t);
       input.value = "";
     });
+    /** @type {HTMLElement[]} */
     const parts = [
       h("p", {}, t(data.live ? "drop.pick.live" : "drop.pick")),
       input,
@@ -117,7 +129,7 @@ function start() {
     document.ondragover = (event) => event.preventDefault();
     document.ondrop = async (event) => {
       event.preventDefault();
-      for (const file of event.dataTransfer.files) await open(file, t);
+      for (const file of event.dataTransfer?.files ?? []) await open(file, t);
     };
   }
 

@@ -1,12 +1,15 @@
+// @ts-check
 // Finding by name what a file calls a model, a machine or a number format: the same rules as
 // roofline/catalogue.py, model/formats.py and place/names.py, whose endings come as data.
 
 const INTEGER = /^(?:int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?$/;
 const AVERAGE = /^(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)$/;
 const PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"];
+/** @type {Record<string, string>} */
 const ARITHMETIC = { nvfp4: "fp4", mxfp4: "fp4", "int4:128": "int4" };
 
 // A name as it is compared: lower case, words joined by single hyphens, + spelled out.
+/** @type {(name: string) => string} */
 const key = (name) =>
   name
     .toLowerCase()
@@ -15,6 +18,8 @@ const key = (name) =>
     .replace(/^-+|-+$/g, "");
 
 // The entry of a list of models or machines with that id, alias or name; or null.
+/** @type {<T extends { id: string, name: string, aliases?: string[] }>(entries: T[],
+ *   name: string) => T | null} */
 export function find(entries, name) {
   const names = new Map();
   for (const entry of entries) {
@@ -22,7 +27,7 @@ export function find(entries, name) {
       if (!names.has(key(label))) names.set(key(label), entry);
     }
   }
-  const wanted = [key(name), key(name.split("/").at(-1))];
+  const wanted = [key(name), key(name.slice(name.lastIndexOf("/") + 1))];
   for (const one of wanted) if (names.has(one)) return names.get(one);
   const squeezed = new Map([...names].map(([label, entry]) => [label.replaceAll("-", ""), entry]));
   for (const one of wanted) {
@@ -34,23 +39,22 @@ export function find(entries, name) {
 
 // The same of a model, which a file may call by its own file: Qwen3-8B-Q4_K_M.gguf. What stands
 // behind its name is taken off, an ending at a time: what says quantisation, then training.
+/** @type {(data: Pick<PageData, "models" | "endings">, said: string) => Model | null} */
 export function findModel({ models, endings }, said) {
   const same = models.find((model) => model.id === said);
   if (same) return same;
   const whole = said.toLowerCase().endsWith(".gguf") ? null : find(models, said);
   if (whole) return whole;
   const [shard, file, quantised, tuned] = endings.map((pattern) => new RegExp(pattern, "i"));
-  let name = said.replaceAll("\\", "/").replace(/\/+$/, "").split("/").at(-1);
+  let name = said.replaceAll("\\", "/").replace(/\/+$/, "");
+  name = name.slice(name.lastIndexOf("/") + 1);
   if (name.endsWith(".gguf")) name = name.slice(0, -".gguf".length);
   name = name.replace(shard, "");
-  for (const shorter of [
-    (text) => text.replace(file, "").replace(quantised, ""),
-    (text) => text.replace(tuned, ""),
-  ]) {
+  for (const endings of [[file, quantised], [tuned]]) {
     for (;;) {
       const found = find(models, name);
       if (found) return found;
-      const next = shorter(name);
+      const next = endings.reduce((text, ending) => text.replace(ending, ""), name);
       if (next === name) break;
       name = next;
     }
@@ -60,11 +64,13 @@ export function findModel({ models, endings }, said) {
 
 // The name of the number format meant, which is then one of `formats`; or null.
 // data: {formats, spelled}; formats that are described, not listed, are added.
+/** @type {(data: Pick<PageData, "formats" | "spelled">, text: string) => string | null} */
 export function findFormat(data, text) {
   const { formats, spelled } = data;
   const said = text.trim().toLowerCase();
   const name = Object.hasOwn(spelled, said) ? spelled[said] : said;
   if (Object.hasOwn(formats, name)) return name;
+  /** @type {(found: Format) => string} */
   const add = (found) => {
     formats[found.name] ??= found;
     return found.name;
@@ -78,12 +84,14 @@ export function findFormat(data, text) {
     return add({ name: `int${bits}:${group}${zero ? "z" : ""}`, size, compute: "bf16" });
   }
   match = AVERAGE.exec(name);
-  const bits = match ? Number(match[1]) : 0;
+  if (!match) return null;
+  const bits = Number(match[1]);
   if (bits < 0.5 || bits > 64) return null;
   return add({ name: `${match[1]}bits`, size: bits / 8, compute: "bf16" });
 }
 
 // The precision of arithmetic meant, or null.
+/** @type {(data: Pick<PageData, "spelled">, text: string) => string | null} */
 export function findPrecision({ spelled }, text) {
   let name = text.trim().toLowerCase();
   if (PRECISIONS.includes(name)) return name;

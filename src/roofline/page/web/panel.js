@@ -1,6 +1,6 @@
+// @ts-check
 // The words beside the picture: verdict, numbers that unfold to their formulas, levers.
 
-import { valueOf } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
@@ -18,22 +18,24 @@ import {
   sayVerdict,
   sayWhy,
 } from "./say.js";
-import { digits, percent } from "./units.js";
+import { digits, numberOf, percent } from "./units.js";
 
 const NUMBERS = ["intensity", "ridge", "speed", "predicted", "devices", "climb", "fit"];
 const PARTS = ["weights", "kv", "state", "compute", "communication"];
 
 // What choosing a lever sets.
+/** @type {(lever: Lever, machine: Machine) => Patch | null} */
 function setting({ code, values }, machine) {
   if (code === "weights" || code === "compute") return { weights: values.to };
   if (code === "kv") return { kv: values.to };
   if (code === "batch") return { batch: values.batch };
   if (code === "speculate") return { phase: "verify", drafted: values.drafted };
-  if (code === "devices" && values.devices <= MOST_DEVICES && joins(machine))
+  if (code === "devices" && (values.devices ?? 0) <= MOST_DEVICES && joins(machine))
     return { devices: values.devices };
   return null;
 }
 
+/** @type {(data: PageData, t: Words, set: SetState) => Panel} */
 export function makePanel(data, t, set) {
   const name = h("span");
   const pair = h("span", { class: "pair", lang: "en" });
@@ -52,6 +54,7 @@ export function makePanel(data, t, set) {
   const pieces = Object.fromEntries(
     PARTS.map((p) => [p, bar.appendChild(h("i", { class: `share ${p}` }))]),
   );
+  /** @type {Record<string, string>} */
   const grown = {};
   const legend = h("p", { class: "legend" });
   const levers = h("ul", { class: "levers" });
@@ -75,17 +78,20 @@ export function makePanel(data, t, set) {
     notesBox,
   );
 
+  /** @type {(p: Predicted) => string} */
   function sayPredictedFor(p) {
     const [said] = sayPredicted(p, t);
     return p.value ? t("predicted.said", { said, engine: p.engine.title.split(",")[0] }) : said;
   }
 
+  /** @type {(box: Element, list: string[]) => void} */
   function sentences(box, list) {
-    while (box.children.length > list.length) box.lastChild.remove();
+    while (box.children.length > list.length) box.lastElementChild?.remove();
     while (box.children.length < list.length) box.append(h(box.tagName === "UL" ? "li" : "p"));
     list.forEach((text, i) => setText(box.children[i], text));
   }
 
+  /** @type {(c: Case) => Record<string, string[]>} */
   function sourcesOf(c) {
     const sources = data.sources;
     const peaks = [...new Set(Object.values(c.used))].map((precision) =>
@@ -105,37 +111,34 @@ export function makePanel(data, t, set) {
     };
   }
 
+  /** @type {(f: Figure | number) => Figure} */
   const figureOf = (f) => ({
     kind: "datasheet",
     ...(typeof f === "object" ? f : {}),
-    value: valueOf(f),
+    value: numberOf(f),
   });
 
+  /** @type {(list: Lever[], machine: Machine, full: boolean) => void} */
   function updateLevers(list, machine, full) {
     const key = JSON.stringify([list, machine.id, full]);
     if (levers.dataset.key === key) return;
     levers.dataset.key = key;
-    const said = list.map((lever) => [
-      sayLever(lever, machine.name, t),
-      setting(lever, machine),
-      lever.gain,
-    ]);
-    while (levers.children.length > said.length) levers.lastChild.remove();
-    while (levers.children.length < said.length) levers.append(h("li"));
-    said.forEach(([text, patch], i) => {
+    while (levers.children.length > list.length) levers.lastElementChild?.remove();
+    while (levers.children.length < list.length) levers.append(h("li"));
+    list.forEach((lever, i) => {
+      const patch = setting(lever, machine);
       const item = levers.children[i];
-      let inner = item.firstElementChild;
-      const tag = patch ? "BUTTON" : "SPAN";
-      if (inner?.tagName !== tag) {
-        inner = h(tag.toLowerCase(), patch ? { type: "button" } : {});
-        item.replaceChildren(inner);
-      }
+      const there = item.firstElementChild;
+      const fits = there instanceof HTMLElement && there.tagName === (patch ? "BUTTON" : "SPAN");
+      const inner = fits ? there : patch ? h("button", { type: "button" }) : h("span");
+      if (!fits) item.replaceChildren(inner);
       inner.onclick = patch ? () => set(patch, true) : null;
-      setText(inner, text);
+      setText(inner, sayLever(lever, machine.name, t));
     });
-    if (!said.length) sentences(levers, [t(full ? "lever.none.fits" : "lever.none")]);
+    if (!list.length) sentences(levers, [t(full ? "lever.none.fits" : "lever.none")]);
   }
 
+  /** @type {(b: Bound) => void} */
   function updateShares(b) {
     setAttribute(bar, "aria-label", sayTimes(b, t));
     for (const part of PARTS) {
@@ -144,7 +147,7 @@ export function makePanel(data, t, set) {
       setHidden(pieces[part], !(b.shares[part] >= 0.0005));
     }
     const parts = PARTS.filter((part) => b.shares[part] >= 0.0005);
-    while (legend.children.length > parts.length) legend.lastChild.remove();
+    while (legend.children.length > parts.length) legend.lastElementChild?.remove();
     while (legend.children.length < parts.length) legend.append(h("span", {}, h("i"), h("span")));
     parts.forEach((part, i) => {
       const [swatch, text] = legend.children[i].children;
@@ -170,6 +173,7 @@ export function makePanel(data, t, set) {
         full ? tied(`${t("label.capacity")}${t("ui.colon")}${sayLacks(c, groups, f, t)}`) : "",
       );
       setText(rows.intensity.value, `${digits(b.intensity)} FLOP/byte`);
+      /** @type {(text: string) => string} */
       const marked = (text) => (full ? t("held.if", { text }) : text);
       setText(rows.speed.value, marked(saySpeed(b, state.phase, t)));
       setHidden(rows.predicted.element, !main.predicted);

@@ -1,7 +1,9 @@
+// @ts-check
 // Labels that never overlap: each is tried around its point, nearest first, and takes the place
 // that touches no other text and crosses the fewest lines. One without a place is left out
 // (its words are in the table), so the order of the labels is their importance.
 
+/** @type {Record<Direction, [dx: number, dy: number]>} */
 const AROUND = {
   e: [1, 0],
   ne: [1, -1],
@@ -14,9 +16,11 @@ const AROUND = {
 };
 const STEPS = [0, 12, 26, 44];
 
+/** @type {(a: Box, b: Box) => boolean} */
 const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
 // Whether a line from [x0, y0] to [x1, y1] passes through a box (Liang and Barsky).
+/** @type {(line: Segment | Crossed, box: Box) => boolean} */
 function crosses([ax, ay, bx, by], box) {
   let [from, to] = [0, 1];
   for (const [p, q0, q1] of [
@@ -39,16 +43,20 @@ function crosses([ax, ay, bx, by], box) {
 // ones first; reach: how many distances are tried. area: {x0, y0, x1, y1} to stay in. boxes: places taken. lines: [[x0, y0, x1, y1, weight]].
 // → [{label, text, leader, x0, y0, x1, y1}], one per label that found a place; where that is far
 // from its point, the leader is a line to it, [x0, y0, x1, y1], that passes no text.
+/** @type {(labels: Label[], area: Box, boxes: Box[], around: Crossed[]) => PlacedLabel[]} */
 export function place(labels, area, boxes, around) {
   const taken = [...boxes];
+  /** @type {Box[]} */
   const texts = [];
   const lines = [...around];
+  /** @type {PlacedLabel[]} */
   const placed = [];
   for (const label of labels) {
+    /** @type {{ cost: number, box: Box, text: string, leader: Segment | null } | null} */
     let best = null;
-    label.texts.forEach((option, shorter) => {
-      if (best && best.cost < 30) return;
-      label.spots.forEach(([x, y, dirs], k) => {
+    for (const [shorter, option] of label.texts.entries()) {
+      if (best && best.cost < 30) break;
+      for (const [k, [x, y, dirs]] of label.spots.entries()) {
         for (const [i, more] of STEPS.slice(0, label.reach ?? 4).entries()) {
           for (const [j, name] of dirs.entries()) {
             const cost = 40 * shorter + 10 * i + 3 * k + j;
@@ -71,8 +79,8 @@ export function place(labels, area, boxes, around) {
             if (!best || total < best.cost) best = { cost: total, box, text: option.text, leader };
           }
         }
-      });
-    });
+      }
+    }
     if (best) {
       const { box, text, leader } = best;
       taken.push(box);
@@ -84,12 +92,15 @@ export function place(labels, area, boxes, around) {
   return placed;
 }
 
+/** @type {(x: number, y: number, box: Box) => Segment} */
 function leaderTo(x, y, box) {
   const to = y < box.y0 ? box.y0 : y > box.y1 ? box.y1 : (box.y0 + box.y1) / 2;
   return [x, y, Math.min(Math.max(x, box.x0), box.x1), to];
 }
 
 // Above or below its point a label is in the middle, or as near to it as the area lets it.
+/** @type {(x: number, y: number, height: number, width: number, to: [dx: number, dy: number],
+ *   gap: number, area: Box) => Box} */
 function boxAt(x, y, height, width, [dx, dy], gap, area) {
   const reach = dx && dy ? gap * 0.75 : gap;
   const slack = Math.max(0, width / 2 - 8);

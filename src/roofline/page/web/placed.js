@@ -1,3 +1,4 @@
+// @ts-check
 // A measured point under a roof: its work, its share of the roof, and the verdict on the gap.
 // The same as roofline/place/placed.py and gap.py.
 
@@ -7,21 +8,37 @@ import { fewest } from "./work.js";
 
 // Pieces into which a growing decode is cut where an attention window bends its cost.
 const SEGMENTS = 8;
+/** @type {(keyof Summed)[]} */
+const SUMMED = [
+  "flops",
+  "weights",
+  "kv",
+  "state",
+  "compute_s",
+  "memory_s",
+  "communication_s",
+  "overlapped_s",
+];
 // Share of a roof from which a point is at it.
+/** @type {Record<string, number>} */
 const WALL = { datasheet: 0.7, measured: 0.8 };
 const SLACK = 0.005;
 // An assumed time over this times what a step leaves beside its bound is refuted by it.
 const REFUTED = 1.1;
 // Seconds to start one kernel where nothing says: an assumption.
+/** @type {Record<string, number>} */
 const LAUNCH = { gpu: 4e-6, accelerator: 4e-6, soc: 10e-6, cpu: 1e-6 };
 
 // The steps of a part with how many times each is run: growing ones cost what their first and
 // last do on average, piece by piece where windows bend the line.
+/** @type {(part: Part, bent: boolean) => [times: number, groups: Group[]][]} */
 function stepsOf(part, bent) {
   if (!part.grows || part.count <= 1) return [[part.count, part.groups]];
   const pieces = bent ? Math.min(SEGMENTS, Math.trunc(part.count)) : 1;
   const size = part.count / pieces;
+  /** @type {(index: number) => Group[]} */
   const later = (index) => part.groups.map((g) => ({ ...g, past: g.past + index * g.new }));
+  /** @type {[times: number, groups: Group[]][]} */
   const steps = [];
   for (let piece = 0; piece < pieces; piece += 1) {
     const first = halfEven(piece * size);
@@ -31,9 +48,16 @@ function stepsOf(part, bent) {
   return steps;
 }
 
+const NOTHING = {
+  ...{ flops: 0, weights: 0, kv: 0, state: 0 },
+  ...{ compute_s: 0, memory_s: 0, communication_s: 0, overlapped_s: 0 },
+};
+
+/** @type {(v: number) => boolean} */
 const positive = (v) => Number.isFinite(v) && v > 0;
 
 // Whether anything that the case counts grows other than in proportion to the cache.
+/** @type {(c: Case) => boolean} */
 function isBent(c) {
   const counted = new Set(
     c.rows.flatMap((row) => [row.flops, ...row.parts].flat().map(([q]) => q)),
@@ -43,25 +67,18 @@ function isBent(c) {
 
 // A point with its place: FLOP/byte, FLOP/s (of one of its devices, where there are several), and
 // its share of the case's roof; or null. The case is of as many devices as the point.
+/** @type {(point: Point, c: Case) => Under | null} */
 export function putUnder(point, c) {
   const bent = isBent(c);
-  const work = {
-    flops: 0,
-    weights: 0,
-    kv: 0,
-    state: 0,
-    compute_s: 0,
-    memory_s: 0,
-    communication_s: 0,
-    overlapped_s: 0,
-  };
+  /** @type {Summed} */
+  const work = { ...NOTHING };
   const routed = c.table.quantities.some((q) => q.q === "touched");
   let [steps, least] = [0, 0]; // least: seconds of traffic with the fewest experts there can be
   let longest = point.parts[0];
   for (const part of point.parts) {
     for (const [count, groups] of stepsOf(part, bent)) {
       const b = bound(c, groups);
-      for (const name of Object.keys(work)) work[name] += count * b[name];
+      for (const name of SUMMED) work[name] += count * b[name];
       if (routed) least += count * bound(c, groups, fewest).memory_s;
       steps += count;
     }
@@ -91,6 +108,7 @@ export function putUnder(point, c) {
 }
 
 // Batch and mean context of the part with the most steps.
+/** @type {(part: Part) => { batch: number, context: number }} */
 function shapeOf(part) {
   let [batch, seen] = [0, 0];
   for (const g of part.groups) {
@@ -102,9 +120,11 @@ function shapeOf(part) {
 }
 
 // The ceiling that binds.
+/** @type {(work: Summed) => string} */
 function bindingOf({ compute_s, memory_s, communication_s, weights, kv, state }) {
   if (communication_s > Math.max(memory_s, compute_s)) return "communication";
   if (memory_s < compute_s) return "compute";
+  /** @type {[code: string, bytes: number][]} */
   const parts = [
     ["memory:weights", weights],
     ["memory:kv", kv],
@@ -114,10 +134,12 @@ function bindingOf({ compute_s, memory_s, communication_s, weights, kv, state })
 }
 
 // Seconds per kernel that a point leaves beside its bound.
+/** @type {(p: Under) => number} */
 const beside = (p) => Math.max(0, p.seconds - p.bound_s) / (p.kernels * p.steps);
 
 // The verdict on one placed point; fixed: seconds per step that points of its engine show, floor:
 // the least seconds per kernel that they leave beside their bounds.
+/** @type {(p: Under, fixed: number | null, floor: number | null) => string} */
 function verdictOf(p, fixed, floor) {
   const { kind, spread } = p.c.roof.bandwidth;
   const slack = Math.max(SLACK, kind === "measured" ? 2 * (spread ?? 0) : 0);
@@ -134,29 +156,32 @@ function verdictOf(p, fixed, floor) {
 }
 
 // Gives each placed point its verdict, by the fixed time that points of one engine show together.
+/** @type {(points: Placed[]) => void} */
 export function judgePoints(points) {
+  /** @type {Map<string, Placed[]>} */
   const engines = new Map();
   for (const p of points) {
     p.group = JSON.stringify([p.engine, p.model, p.layers, p.weights, p.kv, p.c.machine.name]);
-    if (!engines.has(p.group)) engines.set(p.group, []);
-    engines.get(p.group).push(p);
+    const group = engines.get(p.group);
+    if (group) group.push(p);
+    else engines.set(p.group, [p]);
   }
-  const shown = new Map(
-    [...engines].map(([name, group]) => {
-      const decode = group.filter((p) => p.phase === "decode");
-      const left = decode.filter((p) => p.share <= 1).map(beside);
-      return [name, [fixedTime(decode), left.length ? Math.min(...left) : null]];
-    }),
-  );
-  for (const p of points) p.verdict = verdictOf(p, ...shown.get(p.group));
+  for (const group of engines.values()) {
+    const decode = group.filter((p) => p.phase === "decode");
+    const left = decode.filter((p) => p.share <= 1).map(beside);
+    const [fixed, floor] = [fixedTime(decode), left.length ? Math.min(...left) : null];
+    for (const p of group) p.verdict = verdictOf(p, fixed, floor);
+  }
 }
 
 // Fixed seconds per step, where steps of different size are on one line; else null.
+/** @type {(points: Under[]) => number | null} */
 function fixedTime(points) {
   const pairs = points
     .filter((p) => p.exact && p.bound_s > 0 && p.share <= 1.1)
     .map((p) => [p.bound_s / p.steps, p.seconds / p.steps]);
   if (pairs.length < 2) return null;
+  /** @type {(pick: (a: number, b: number) => number) => number} */
   const extreme = (pick) => pairs.reduce((n, [b]) => pick(n, b), pairs[0][0]);
   if (extreme(Math.max) < 3 * extreme(Math.min)) return null;
   let [s, sx, sy, sxx, sxy] = [0, 0, 0, 0, 0];

@@ -1,22 +1,28 @@
+// @ts-check
 // The picture as nodes: [key, tag, attributes, text], in layers, and the marks one can point at.
 
-import { sayMark, sayPrediction } from "./marks.js";
+import { sayDot, sayMark, sayPrediction } from "./marks.js";
 import { place } from "./place.js";
 import { logScale, ticksOf } from "./scale.js";
 import { count, digits, si, tick } from "./units.js";
 
 const LINE = 15;
+/** @type {(v: number) => number} */
 const round = (v) => Math.round(v * 10) / 10;
-const lineTo = (points) => "M" + points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L");
+/** @type {(points: Pixel[]) => string} */
+const lineTo = (points) => `M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}`;
 
+/** @type {(name: string) => string} */
 export const shortName = (name) =>
   name.replace(/^(NVIDIA|AMD|Intel|Apple|Google|AWS|Huawei)\s+(GeForce\s+|Instinct\s+)?/, "");
 
 // A case's machine, and how many of them.
+/** @type {(c: { machine: Machine, devices: number }) => string} */
 export const machineName = ({ machine, devices }) =>
   `${devices > 1 ? `${devices} × ` : ""}${shortName(machine.name)}`;
 
 // view: {list, dots, points, domain, state}; size: {width, height}; ruler: text → pixels.
+/** @type {(view: View, size: Size, t: Words, ruler: Measure) => Plot} */
 export function plot(view, size, t, ruler) {
   const { list, domain } = view;
   const narrow = size.width < 520;
@@ -28,23 +34,25 @@ export function plot(view, size, t, ruler) {
   };
   const X = logScale(domain.x, [area.x0, area.x1]);
   const Y = logScale(domain.y, [area.y1, area.y0]);
+  /** @type {Plot} */
   const out = {
     area,
     X,
     Y,
     narrow,
     several: list.length > 1,
-    nodes: { grid: [], roofs: [], paths: [], dots: [], marks: [] },
+    nodes: { grid: [], roofs: [], paths: [], dots: [], marks: [], labels: [] },
     lines: [],
     boxes: [],
     labels: [],
     marks: [],
+    placed: [],
   };
   drawAxes(out, size, domain, list[0].c.devices, t, ruler);
   const at = { out, t, ruler, view };
   // What matters most is labelled first.
-  list.forEach((s, i) => drawClimb({ ...at, s, i }));
-  list.forEach((s, i) => drawRoofs({ ...at, s, i }));
+  for (const [i, s] of list.entries()) drawClimb({ ...at, s, i });
+  for (const [i, s] of list.entries()) drawRoofs({ ...at, s, i });
   drawDots(at);
   const placed = place(
     out.labels.sort((one, other) => one.rank - other.rank),
@@ -57,6 +65,8 @@ export function plot(view, size, t, ruler) {
   return out;
 }
 
+/** @type {(out: Plot, size: Size, domain: View["domain"], devices: number, t: Words,
+ *   ruler: Measure) => void} */
 function drawAxes(out, size, domain, devices, t, ruler) {
   const { area, X, Y, nodes } = out;
   let end = -Infinity;
@@ -90,6 +100,8 @@ function drawAxes(out, size, domain, devices, t, ruler) {
 
 // A line through points in pixels, and what labels should keep off.
 // A label that crosses it pays `weight`.
+/** @type {(out: Plot, layer: LayerName, key: string, points: Pixel[], attributes: Attributes,
+ *   weight: number) => void} */
 function line(out, layerName, key, points, attributes, weight) {
   out.nodes[layerName].push([key, "path", { d: lineTo(points), ...attributes }]);
   for (let i = 1; i < points.length; i += 1) {
@@ -97,11 +109,14 @@ function line(out, layerName, key, points, attributes, weight) {
   }
 }
 
+/** @type {(out: Plot, entry: Mark) => void} */
 function mark(out, entry) {
   out.marks.push(entry);
 }
 
 // A text at the first of its spots ([x, y, directions]) that is free; `texts` from long to short.
+/** @type {(out: Plot, ruler: Measure, rank: number, key: string, gap: number, spots: Around[],
+ *   texts: string | string[], className?: string, reach?: number) => void} */
 function label(out, ruler, rank, key, gap, spots, texts, className = "", reach = 4) {
   const weight = className.includes("strong") ? 600 : 400;
   const few = out.narrow ? [texts].flat().slice(-1) : [texts].flat();
@@ -109,11 +124,13 @@ function label(out, ruler, rank, key, gap, spots, texts, className = "", reach =
   out.labels.push({ rank, key, spots, gap, reach, texts: options, height: LINE, className });
 }
 
+/** @type {(p: PlacedLabel) => Drawn[]} */
 function labelNodes(p) {
   const { label: of } = p;
   // Moved as a whole: a text whose own x and y change is laid out anew.
   const transform = `translate(${round(p.x0 + 2)} ${round(p.y1 - 4)})`;
   const attributes = { class: `label ${of.className}`, transform };
+  /** @type {Drawn[]} */
   const nodes = [[of.key, "text", attributes, p.text]];
   if (p.leader) {
     // A label that had to go far keeps a thin line to its point.
@@ -127,7 +144,8 @@ function labelNodes(p) {
   return nodes;
 }
 
-function drawRoofs({ out, t, ruler, s, i, view }) {
+/** @type {(of: Drawing) => void} */
+function drawRoofs({ out, t, ruler, s, i }) {
   const { X, Y, area } = out;
   const { low, high } = X;
   const name = out.several ? `${machineName(s.c)} ` : "";
@@ -137,9 +155,11 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
     const kind = t(`ceilings.${roof.kind}`);
     const style = { class: `roof ${roof.kind} s${i}` };
     const highest = Math.max(s.ridge.y, ...roof.peaks.map((peak) => peak.value));
+    /** @type {(peak: number) => number} */
     const corner = (peak) => Math.min(Math.max(peak / bandwidth, low), high);
     if (roof.bandwidth) {
       const x = corner(highest);
+      /** @type {Pixel[]} */
       const points = [
         [X(low), Y(bandwidth * low)],
         [X(x), Y(bandwidth * x)],
@@ -163,8 +183,11 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       if (out.several && (measured || n > 0)) return;
       const value = si(peak, "FLOP/s");
       const end = area.x1 + 3;
+      /** @type {["s", "n"] | ["n", "s"]} */
       const [first, second] = measured ? ["s", "n"] : ["n", "s"];
+      /** @type {Around[]} */
       const along = [0.8, 0.6, 0.4, 0.2].map((part) => [from + (end - from) * part, y, [first]]);
+      /** @type {Around[]} */
       const spots = [[end, y, [`${first}w`]], ...along, [from, y, [`${first}e`]]];
       // Left of its beginning there is room above the slope.
       if (!measured) spots.push([from - 24, y, ["w"]]);
@@ -189,6 +212,7 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       const value = si(roof.bandwidth, "B/s");
       const type = s.c.machine.memory?.type;
       const texts = [`${value}${type ? ` ${type}` : ""} · ${kind}`, value];
+      /** @type {Around[]} */
       const spots = [0.45, 0.6, 0.32, 0.75, 0.2].map((part) => {
         const x = low * (corner(highest) / low) ** part;
         return [X(x), Y(bandwidth * x), measured ? ["se", "e", "s"] : ["nw", "w", "n"]];
@@ -199,6 +223,7 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
   if (s.talk.length) drawTalk({ out, t, ruler, s, i });
   if (s.ridge.x < high) {
     const x = round(X(s.ridge.x));
+    /** @type {Pixel[]} */
     const drop = [
       [x, Y(s.ridge.y)],
       [x, area.y1],
@@ -206,6 +231,7 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
     line(out, "roofs", `ridge${i}`, drop, { class: `ridge s${i}` }, 8);
     const said = t("chart.ridge", { ridge: digits(s.ridge.x) });
     const texts = out.several ? [digits(s.ridge.x)] : [said];
+    /** @type {Around[]} */
     const spots = [[x, area.y1 - 11 - 17 * i, ["e", "w"]]];
     label(out, ruler, i === 0 ? 11 : 25, `ridge${i}`, 5, spots, texts, `strong s${i}`);
     mark(out, {
@@ -214,13 +240,14 @@ function drawRoofs({ out, t, ruler, s, i, view }) {
       i,
       x,
       y: Y(s.ridge.y),
-      text: () => sayMark("ridge", s, s.ridge, view.state, t),
+      text: () => sayMark("ridge", s, s.ridge, t),
     });
   }
   if (!out.several && !out.narrow) drawOthers(out, ruler, s);
 }
 
 // What the exchanges between devices allow the path's steps: a third ceiling.
+/** @type {(of: Omit<Drawing, "view">) => void} */
 function drawTalk({ out, t, ruler, s, i }) {
   const { X, Y } = out;
   const points = [];
@@ -233,10 +260,12 @@ function drawTalk({ out, t, ruler, s, i }) {
       points.push(p);
     }
   }
+  /** @type {Pixel[]} */
   const seen = points.filter((p) => p.x >= X.low && p.x <= X.high).map((p) => [X(p.x), Y(p.y)]);
   if (seen.length < 2) return;
   line(out, "roofs", `talk${i}`, seen, { class: `roof talk s${i}` }, 12);
   if (i > 0) return;
+  /** @type {Around[]} */
   const spots = [0.5, 0.75, 0.25, 0].map((part) => {
     const [x, y] = seen[Math.floor((seen.length - 1) * part)];
     return [x, y, ["nw", "w", "ne", "e", "n"]];
@@ -245,12 +274,14 @@ function drawTalk({ out, t, ruler, s, i }) {
 }
 
 // Where the line from one point to another passes a height, in the logarithmic plane.
+/** @type {(from: Spot, to: Spot, y: number) => Spot} */
 function cutAt(from, to, y) {
   const part = Math.log(y / from.y) / Math.log(to.y / from.y);
   return { x: from.x * (to.x / from.x) ** part, y };
 }
 
 // Peaks in other precisions, faint.
+/** @type {(out: Plot, ruler: Measure, s: Series) => void} */
 function drawOthers(out, ruler, s) {
   const { X, Y, area } = out;
   const { low, high } = X;
@@ -262,11 +293,14 @@ function drawOthers(out, ruler, s) {
     if (value > Y.high || value < Y.low) continue;
     const ridge = Math.max(low, value / s.c.bandwidth);
     if (ridge < high) {
+      /** @type {Pixel[]} */
       const start = value > top ? [[X(top / s.c.bandwidth), Y(top)]] : [];
+      /** @type {Pixel[]} */
       const points = [...start, [X(ridge), Y(value)], [X(high), Y(value)]];
       line(out, "roofs", `other${value}`, points, { class: "roof faint" }, 4);
     }
     const texts = [`${names.join(", ")} ${si(value, "FLOP/s")}`, `${names[0]} ${si(value, "")}`];
+    /** @type {Around[]} */
     const spots = [1, 0.7, 0.4].map((part) => [
       X(ridge) + (area.x1 + 2 - X(ridge)) * part,
       Y(value),
@@ -276,10 +310,13 @@ function drawOthers(out, ruler, s) {
   }
 }
 
+/** @type {(of: Drawing) => void} */
 function drawClimb({ out, t, ruler, s, i, view }) {
   const { X, Y, area, nodes } = out;
   const { state } = view;
+  /** @type {(p: Spot) => boolean} */
   const within = (p) => p.x >= X.low * 0.999 && p.x <= X.high * 1.001;
+  /** @type {(p: Spot) => Pixel} */
   const at = (p) => [X(p.x), Y(p.y)];
   const one = i === 0;
   const most = s.room.most ?? Infinity;
@@ -293,23 +330,27 @@ function drawClimb({ out, t, ruler, s, i, view }) {
     .filter((p) => !s.limit || p.x <= s.limit.x * 1.0000001)
     .sort((a, b) => a.x - b.x);
   const full = s.full?.x ?? (most === 0 ? 0 : Infinity);
+  /** @type {Pixel[]} */
   const solid = all.filter((p) => p.x <= full).map(at);
+  /** @type {Pixel[]} */
   const rest = all.filter((p) => p.x >= full).map(at);
   if (solid.length > 1) line(out, "paths", `path${i}`, solid, { class: `path s${i}` }, 30);
   if (rest.length > 1) line(out, "paths", `rest${i}`, rest, { class: `path rest s${i}` }, 30);
 
   // The hollow end that no batch passes.
-  if (s.limit && within(s.limit)) {
-    const [x, y] = at(s.limit);
+  const { limit: hollow, full: wall } = s;
+  if (hollow && within(hollow)) {
+    const [x, y] = at(hollow);
     nodes.marks.push([
       `limit${i}`,
       "circle",
       { class: `hollow s${i}`, cx: round(x), cy: round(y), r: 6 },
     ]);
     out.boxes.push({ x0: x - 6, y0: y - 6, x1: x + 6, y1: y + 6 });
-    mark(out, { kind: "limit", s, i, x, y, text: () => sayMark("limit", s, s.limit, state, t) });
-    const limit = digits(s.limit.x);
+    mark(out, { kind: "limit", s, i, x, y, text: () => sayMark("limit", s, hollow, t) });
+    const limit = digits(hollow.x);
     if (one) {
+      /** @type {Around[]} */
       const spots = [[x, y, ["se", "e", "nw", "n", "w", "ne", "s", "sw"]]];
       const texts = [t("chart.limit", { limit }), t("plot.limit", { limit })];
       label(out, ruler, 12, `limit${i}`, 9, spots, texts, `s${i}`);
@@ -317,8 +358,8 @@ function drawClimb({ out, t, ruler, s, i, view }) {
   }
 
   // The wall where memory is full.
-  if (s.full && within(s.full) && most < 2 ** 20) {
-    const [x, y] = at(s.full);
+  if (wall && within(wall) && most < 2 ** 20) {
+    const [x, y] = at(wall);
     line(
       out,
       "paths",
@@ -338,10 +379,11 @@ function drawClimb({ out, t, ruler, s, i, view }) {
         t("chart.full", { batch: count(most) }),
         t("plot.full", { batch: count(most) }),
       ];
+      /** @type {Around[]} */
       const spots = [0.42, 0.6, 0.25, 0.8].map((part) => [x, y + (area.y1 - y) * part, ["e", "w"]]);
       label(out, ruler, 13, "full", 12, spots, texts);
     }
-    mark(out, { kind: "full", s, i, x, y, text: () => sayMark("full", s, s.full, state, t) });
+    mark(out, { kind: "full", s, i, x, y, text: () => sayMark("full", s, wall, t) });
   } else if (one && most === 0) {
     const [x, y] = at(s.path[0]);
     label(out, ruler, 13, "full", 16, [[x, y, ["se", "e", "ne", "n"]]], [t("plot.none")], `s${i}`);
@@ -355,9 +397,10 @@ function drawClimb({ out, t, ruler, s, i, view }) {
     const place = { class: `stop s${i}${fits}`, cx: round(x), cy: round(y), r: one ? 4 : 3 };
     nodes.marks.push([`tick${i}-${p.batch}`, "circle", place]);
     out.boxes.push({ x0: x - 4, y0: y - 4, x1: x + 4, y1: y + 4 });
-    mark(out, { kind: "tick", s, i, x, y, text: () => sayMark("tick", s, p, state, t) });
+    mark(out, { kind: "tick", s, i, x, y, text: () => sayMark("tick", s, p, t) });
     if (one && p.batch !== state.batch) {
       const texts = p.batch === 256 ? [t("plot.batch", { batch: 256 }), "256"] : String(p.batch);
+      /** @type {Around[]} */
       const spots = [[x, y, ["se", "s", "e", "sw", "nw"]]];
       label(out, ruler, 20 + (p.batch === 8 ? 3 : 0), `tick${p.batch}`, 7, spots, texts, `s${i}`);
     }
@@ -368,6 +411,7 @@ function drawClimb({ out, t, ruler, s, i, view }) {
 }
 
 // Prefill, and the step itself: you are here.
+/** @type {(of: Omit<Drawing, "view"> & { state: State, within: (p: Spot) => boolean }) => void} */
 function drawSpots({ out, t, ruler, s, i, state, within }) {
   const { X, Y, nodes } = out;
   const name = out.several ? `${machineName(s.c)} ` : "";
@@ -382,11 +426,12 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
       i,
       x,
       y,
-      text: () => sayMark("prefill", s, s.prefill, state, t),
+      text: () => sayMark("prefill", s, s.prefill, t),
     });
     if (i === 0) {
       const prompt = count(state.prompt);
       const texts = [t("chart.prefill", { prompt }), t("plot.prefill")];
+      /** @type {Around[]} */
       const spots = [[x, y, ["s", "sw", "se", "n", "nw", "ne"]]];
       label(out, ruler, 12.5, "prefill", 9, spots, texts, `s${i}`);
     }
@@ -404,21 +449,22 @@ function drawSpots({ out, t, ruler, s, i, state, within }) {
     { class: `here s${i}${fits}`, cx: round(x), cy: round(y), r: 5.5 },
   ]);
   out.boxes.push({ x0: x - 11, y0: y - 11, x1: x + 11, y1: y + 11 });
-  mark(out, { kind: "here", s, i, x, y, text: () => sayMark("here", s, s.here, state, t) });
-  if (s.predicted?.value) drawPrediction({ out, t, ruler, s, i });
+  mark(out, { kind: "here", s, i, x, y, text: () => sayMark("here", s, s.here, t) });
+  if (s.predicted?.value) drawPrediction({ out, t, ruler, s, i }, s.predicted);
   const values = { batch: count(state.batch), name: machineName(s.c) };
   const texts =
     i === 0 && !out.several
       ? [t(fits ? "plot.here.over" : "chart.you", values), t("plot.batch", values)]
       : [name.trim()];
+  /** @type {Around[]} */
   const spots = [[x, y, ["se", "e", "s", "ne", "n", "sw", "nw", "w"]]];
   label(out, ruler, i, `here${i}`, 13, spots, texts, `strong s${i}`);
 }
 
 // Where it will be: the expected point below its bound, and the interval as a bar.
-function drawPrediction({ out, t, ruler, s, i }) {
+/** @type {(of: Omit<Drawing, "view">, p: Forecast & Placing) => void} */
+function drawPrediction({ out, t, ruler, s, i }, p) {
   const { X, Y, nodes, area } = out;
-  const p = s.predicted;
   const [x, y, top, low] = [X(p.x), Y(p.y), Y(p.highest), Math.min(Y(p.lowest), area.y1)].map(
     round,
   );
@@ -427,7 +473,7 @@ function drawPrediction({ out, t, ruler, s, i }) {
   const box = { x: x - 4.5, y: y - 4.5, width: 9, height: 9 };
   nodes.marks.push([`predicted${i}`, "rect", { class: `predicted s${i}`, ...box }]);
   out.boxes.push({ x0: x - 6, y0: top, x1: x + 6, y1: low });
-  mark(out, { kind: "predicted", s, i, x, y, text: () => sayPrediction(s, t) });
+  mark(out, { kind: "predicted", s, i, x, y, text: () => sayPrediction(p, t) });
   if (out.several) return;
   const texts = [t("plot.predicted", { engine: p.engine.title }), t("plot.predicted.short")];
   label(
@@ -446,13 +492,15 @@ function drawPrediction({ out, t, ruler, s, i }) {
 }
 
 // What ×N would promise, if a batch read nothing but the weights: beside the roof, as a ghost.
+/** @type {(of: Omit<Drawing, "view" | "i">) => void} */
 function drawGhost({ out, t, ruler, s }) {
   const { X, Y } = out;
   const lift = 12;
   const shown = s.ghost.filter((p) => p.x <= X.high);
+  /** @type {Pixel[]} */
   const points = shown.map((p) => [X(p.x), Y(p.y) - lift]);
   const last = shown.at(-1);
-  if (shown.length < 2) return;
+  if (!last || shown.length < 2) return;
   if (last.x > s.ridge.x) points.splice(-1, 0, [X(s.ridge.x), Y(s.ridge.y) - lift]);
   points.sort((a, b) => a[0] - b[0]);
   line(out, "paths", "ghost", points, { class: "ghost" }, 12);
@@ -472,9 +520,10 @@ function drawGhost({ out, t, ruler, s }) {
     [text, t("plot.ghost.short")],
     "quiet",
   );
-  mark(out, { kind: "ghost", s, i: 0, x, y, text: () => sayMark("ghost", s, last, null, t) });
+  mark(out, { kind: "ghost", s, i: 0, x, y, text: () => sayMark("ghost", s, last, t) });
 }
 
+/** @type {(of: Omit<Drawing, "s" | "i">) => void} */
 function drawDots({ out, t, ruler, view }) {
   const { X, Y, nodes } = out;
   const s = view.list[0];
@@ -484,10 +533,11 @@ function drawDots({ out, t, ruler, view }) {
     const [x, y] = [X(dot.x), Y(dot.y)];
     const r = Math.max(3, Math.sqrt(dot.share) * 30);
     all += circle(x, y, r);
-    mark(out, { kind: "dot", s, i: 0, x, y, r, text: () => sayMark("dot", s, dot, view.state, t) });
+    mark(out, { kind: "dot", s, i: 0, x, y, r, text: () => sayDot(dot, t) });
     const near = view.dots.slice(0, n).some((d) => Math.hypot(X(d.x) - x, Y(d.y) - y) < 5);
     if (!near && labelled < 6 && dot.share > 0.004) {
       labelled += 1;
+      /** @type {Around[]} */
       const spots = [[x, y, ["se", "s", "e", "sw", "w", "nw", "n"]]];
       label(out, ruler, 40 + n, `dot${n}`, r + 3, spots, dot.name, "dotname s0");
     }
@@ -495,6 +545,7 @@ function drawDots({ out, t, ruler, view }) {
   if (all) nodes.dots.push(["dots", "path", { class: "dot s0", d: all }]);
 }
 
+/** @type {(x: number, y: number, r: number) => string} */
 const circle = (x, y, r) => {
   const [size, across] = [round(r), 2 * round(r)];
   return `M${round(x - size)} ${round(y)}a${size} ${size} 0 1 0 ${across} 0a${size} ${size} 0 1 0 ${-across} 0z`;

@@ -1,31 +1,45 @@
+// @ts-check
 // Measured points from a file: roofline.points/1, one JSON object a line.
 // Whatever is in the file is data: numbers are checked, texts stay texts.
 
 const LARGEST_FILE = 256 * 2 ** 20;
 export const MOST_POINTS = 20000;
-const TEXTS = ["basis", "phase", "model", "machine", "engine", "weights", "kv", "compute"];
+const TEXTS = /** @type {const} */ ([
+  "basis",
+  "phase",
+  "model",
+  "machine",
+  "engine",
+  "weights",
+  "kv",
+  "compute",
+]);
 const BASES = ["steps", "token", "first", "run"];
 
+/** @type {(v: unknown) => boolean} */
 const positive = (v) => typeof v === "number" && Number.isFinite(v) && v > 0;
+/** @type {(v: any, least: number) => boolean} */
 const whole = (v, least) => Number.isInteger(v) && v >= least && v <= 2 ** 40;
 
 // A point as it is in a file, or null if it is none.
+/** @type {(value: any) => Point | null} */
 export function readPoint(value) {
   if (value === null || typeof value !== "object" || value.schema !== "roofline.points/1") {
     return null;
   }
-  const point = { phase: "decode", basis: "steps" };
+  /** @type {Partial<Record<(typeof TEXTS)[number], string>> & { phase: string, basis: string }} */
+  const texts = { phase: "decode", basis: "steps" };
   for (const name of TEXTS) {
     const text = value[name];
     if (text === undefined || text === null) continue;
     if (typeof text !== "string") return null;
-    point[name] = text.slice(0, 120);
+    texts[name] = text.slice(0, 120);
   }
-  if (!BASES.includes(point.basis) || !positive(value.seconds?.median)) return null;
-  point.seconds = value.seconds.median;
+  if (!BASES.includes(texts.basis) || !positive(value.seconds?.median)) return null;
   if (!Array.isArray(value.parts) || value.parts.length === 0 || value.parts.length > 64)
     return null;
-  point.parts = [];
+  /** @type {Part[]} */
+  const parts = [];
   for (const part of value.parts) {
     const count = part?.count ?? 1;
     if (!positive(count) || count > 2 ** 40 || !Array.isArray(part.groups)) return null;
@@ -35,28 +49,30 @@ export function readPoint(value) {
       if (!whole(g?.batch, 1) || !whole(g.new_tokens, 1) || !whole(g.past, 0)) return null;
       groups.push({ batch: g.batch, new: g.new_tokens, past: g.past, all: false });
     }
-    point.parts.push({ count, grows: part.grows === true, groups });
+    parts.push({ count, grows: part.grows === true, groups });
   }
-  for (const [name, check] of [
-    ["layers", whole],
-    ["devices", whole],
-    ["weight_bytes", positive],
-  ]) {
-    const number = value[name];
-    if (number === undefined || number === null) continue;
-    if (!check(number, 1)) return null;
-    point[name] = number;
-  }
-  point.devices ??= 1;
-  // Whether its layers were divided over its devices, and nothing else was.
-  point.tensor = ["pp", "ep", "dp"].every((name) => (value.layout?.[name] ?? 1) === 1);
-  point.roof = readRoof(value.roof);
+  const layers = value.layers ?? undefined;
+  const devices = value.devices ?? 1;
+  const weight_bytes = value.weight_bytes ?? undefined;
+  if ((layers !== undefined && !whole(layers, 1)) || !whole(devices, 1)) return null;
+  if (weight_bytes !== undefined && !positive(weight_bytes)) return null;
   const device = value.settings?.device;
-  point.device = typeof device === "string" ? device.split(":")[0] : "cpu";
-  return point;
+  return {
+    ...texts,
+    seconds: value.seconds.median,
+    parts,
+    devices,
+    // Whether its layers were divided over its devices, and nothing else was.
+    tensor: ["pp", "ep", "dp"].every((name) => (value.layout?.[name] ?? 1) === 1),
+    roof: readRoof(value.roof),
+    device: typeof device === "string" ? device.split(":")[0] : "cpu",
+    ...(layers === undefined ? {} : { layers }),
+    ...(weight_bytes === undefined ? {} : { weight_bytes }),
+  };
 }
 
 // The ceilings that were measured with a point, where both kinds are there; or null.
+/** @type {(roof: any) => PointRoof | null} */
 function readRoof(roof) {
   if (roof === null || typeof roof !== "object" || !positive(roof.bandwidth)) return null;
   const compute = Object.entries(roof.compute ?? {}).filter(([, v]) => positive(v));
@@ -70,7 +86,9 @@ function readRoof(roof) {
 }
 
 // The points of a text. Of very many, evenly chosen ones; `lines` and `bad` count what was read.
+/** @type {(text: string) => Read} */
 export function readPoints(text) {
+  /** @type {Read} */
   const found = {
     points: [],
     lines: 0,

@@ -1,3 +1,4 @@
+// @ts-check
 // How fast it will be: predictions that the core made. A file carries them for the views that it
 // was written for, at the stops of the sliders; a served page asks. Nothing is put in between.
 
@@ -7,29 +8,36 @@ const WAIT = 120; // ms: a slider that is being dragged asks nothing
 const MOST_KEPT = 500;
 
 // → {engines, of(c, state, groups)}; refresh() is called when an answer has come.
+/** @type {(data: PageData, refresh: () => void) => Predictor} */
 export function makePredictions(data, refresh) {
   const engines = data.engines ?? [
     ...new Map((data.predicted ?? []).map(({ engine }) => [engine.id, engine])).values(),
   ];
+  /** @type {Map<string, Answer>} */
   const answers = new Map();
   let [wanted, timer] = [new Map(), 0];
 
   // An interval ends at the bound, which nothing beats.
+  /** @type {(seconds: Interval, least: number, more: Omit<Forecast, keyof Interval>) =>
+   *   Forecast} */
   function made(seconds, least, more) {
     const value = Math.max(seconds.value, least);
     const low = Math.min(value, Math.max(seconds.low, least));
     return { ...more, value, low, high: Math.max(value, seconds.high), level: seconds.level };
   }
 
+  /** @type {(c: Case, state: State, least: number) => Forecast | NoForecast} */
   function inFile(c, state, least) {
     const { weights, kv, compute } = state;
+    /** @type {(p: Predictions) => boolean} */
     const fits = (p) =>
       p.model === c.model.id && p.machine === c.machine.id && p.engine.id === state.engine;
+    /** @type {(p: Predictions) => boolean} */
     const same = (p) =>
       p.devices === c.devices && p.weights === weights && p.kv === kv && p.compute === compute;
-    const p = data.predicted.find((one) => fits(one) && same(one));
+    const p = (data.predicted ?? []).find((one) => fits(one) && same(one));
     if (!p) return { none: "view" };
-    const table = p[state.phase];
+    const table = state.phase === "decode" || state.phase === "prefill" ? p[state.phase] : null;
     if (!table) return { none: "phase" };
     const i = p.batch.indexOf(state.batch);
     const j = table.tokens.indexOf(state.phase === "prefill" ? state.prompt : state.context);
@@ -40,8 +48,9 @@ export function makePredictions(data, refresh) {
     return made(seconds, least, { engine: p.engine, rows: p.rows, strangers, widen });
   }
 
+  /** @type {(c: Case, state: State, least: number) => Forecast | NoForecast} */
   function asked(c, state, least) {
-    if (!data.known.includes(c.machine.id)) return { none: "machine" };
+    if (!data.known?.includes(c.machine.id)) return { none: "machine" };
     const { engine, phase, batch, context, prompt, drafted, weights, kv, compute } = state;
     const numbers = { batch, context, prompt, drafted, devices: c.devices };
     const question = {

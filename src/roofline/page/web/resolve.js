@@ -1,3 +1,4 @@
+// @ts-check
 // Model, formats and machine of a measured point: from its file, else from what the page shows.
 // The same as roofline/place/resolve.py, the reader's choices being its options. What the file
 // says and the page does not know is never replaced by something else.
@@ -8,12 +9,16 @@ import { find, findFormat, findModel, findPrecision } from "./names.js";
 // The first layers of a model, as an engine ran it that was given no more; null where the page
 // does not know which layer does what. Of the weights held, which no measured point asks for,
 // it says what the whole model does.
+/** @type {(model: Model, layers: number | undefined) => Model | null} */
 export function firstLayers(model, layers) {
   if (layers === undefined || layers === model.layers?.kinds.length) return model;
   if (!model.layers || layers > model.layers.kinds.length) return null;
+  /** @type {Record<string, number>} */
   const gone = {};
   for (const letter of model.layers.kinds.slice(layers)) gone[letter] = (gone[letter] ?? 0) + 1;
+  /** @type {(each: Record<string, number>) => number} */
   const less = (each) => Object.entries(each).reduce((n, [k, x]) => n + (gone[k] ?? 0) * x, 0);
+  /** @type {(table: OpenTable) => OpenTable} */
   const cut = (table) => ({
     ...table,
     operators: table.operators
@@ -34,7 +39,8 @@ export function firstLayers(model, layers) {
 }
 
 // The machine of a point that carries the ceilings of its own minutes.
-function ownMachine({ machine, device, roof }) {
+/** @type {(point: Point, roof: PointRoof) => Machine} */
+function ownMachine({ machine, device }, roof) {
   const compute = Object.entries(roof.compute).map(([name, value]) => [name, { value }]);
   return {
     id: `point ${JSON.stringify(roof)}`,
@@ -48,6 +54,7 @@ function ownMachine({ machine, device, roof }) {
 }
 
 // The arithmetic of llama.cpp's quantised products: bytes, where the machine has a unit for them.
+/** @type {(point: Point, weights: string | null, machine: Machine) => string} */
 function multipliedAs(point, weights, machine) {
   if (point.engine !== "llama.cpp" || !/^(q|iq|mxfp4)|bits$/.test(weights ?? "")) return "";
   const peaks = roofOf(machine)?.compute ?? {};
@@ -58,10 +65,14 @@ function multipliedAs(point, weights, machine) {
 // → resolve(point, shown) → {model, machine, options, known} or null: what a point is of.
 // shown: {model, machine, state}; `known` is false where the file names a machine that is not
 // known here, so that the point has a place in the picture and no roof of its own.
+/** @type {(data: PageData) => Resolve} */
 export function makeResolver(data) {
+  /** @type {Map<string, any>} */
   const kept = new Map();
+  /** @type {[models?: Model[], machines?: Machine[]]} */
   let lists = [];
 
+  /** @type {<T>(kind: string, name: string, look: () => T) => T} */
   function once(kind, name, look) {
     if (lists[0] !== data.models || lists[1] !== data.machines) {
       lists = [data.models, data.machines];
@@ -75,6 +86,7 @@ export function makeResolver(data) {
     return kept.get(key);
   }
 
+  /** @type {(point: Point, model: Model, state: State) => string | null} */
   function weightsOf(point, model, state) {
     if (point.weight_bytes !== undefined && !state.weights) {
       const bits = (8 * point.weight_bytes) / model.parameters;
@@ -97,13 +109,13 @@ export function makeResolver(data) {
     const { devices } = point;
     // Which exchanges the layers left out would have made is not in the tables.
     if (devices > 1 && (model !== shown || !point.tensor)) return null;
-    const own = point.roof && state.ceilings !== "datasheet";
+    const own = state.ceilings === "datasheet" ? null : point.roof;
     const named = point.machine;
     const found =
       named === undefined ? on : once("machine", named, () => find(data.machines, named));
-    const machine = own ? ownMachine(point) : (found ?? on);
+    const machine = own ? ownMachine(point, own) : (found ?? on);
     const weights = weightsOf(point, model, state);
-    const options = {
+    const wanted = {
       weights,
       kv: point.kv === undefined ? state.kv : findFormat(data, point.kv),
       compute:
@@ -112,7 +124,8 @@ export function makeResolver(data) {
       ceilings: own ? "" : state.ceilings,
       devices,
     };
-    if (Object.values(options).includes(null)) return null;
+    if (Object.values(wanted).includes(null)) return null;
+    const options = /** @type {Options} */ (wanted);
     return { model, machine, options, known: Boolean(own || found) };
   };
 }

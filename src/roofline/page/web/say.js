@@ -1,12 +1,14 @@
+// @ts-check
 // Sentences from codes and numbers, as roofline/answer.py and why.py say them.
 
-import { bound, using, valueOf } from "./bound.js";
+import { bound, using } from "./bound.js";
 import { MOST_DEVICES } from "./devices.js";
-import { digits, gain, percent, seconds, si } from "./units.js";
+import { digits, gain, numberOf, percent, seconds, si } from "./units.js";
 import { heldBy } from "./verdict.js";
 import { fewest, quantity, total } from "./work.js";
 
 // The verdict's label and its numbers.
+/** @type {(b: Bound, t: Words) => [name: string, because: string]} */
 export function sayVerdict(b, t) {
   if (b.communication_bound) {
     const numbers = {
@@ -30,6 +32,7 @@ export function sayVerdict(b, t) {
 }
 
 // That the experts read are an expectation, and what no routing beats; "" where it decides nothing.
+/** @type {(c: Case, groups: Group[], b: Bound, t: Words) => string} */
 export function sayRouting(c, groups, b, t) {
   const kinds = c.table.quantities
     .filter((q) => q.q === "touched")
@@ -43,8 +46,9 @@ export function sayRouting(c, groups, b, t) {
 }
 
 // What there is no room for: the weights, one sequence beside them, or so many.
+/** @type {(c: Case, groups: Group[], f: Fit, t: Words) => string} */
 export function sayLacks(c, groups, f, t) {
-  const room = f.memory * f.usable;
+  const room = (f.memory ?? 0) * f.usable;
   const one = groups.length === 1 ? "sequence" : "others";
   const key = f.most ? "batch" : f.weights >= room ? "weights" : one;
   const where = c.wire ? t("say.capacity.on", { devices: c.devices }) : "";
@@ -56,7 +60,7 @@ export function sayLacks(c, groups, f, t) {
       left: si(Math.max(0, room - f.weights), "B"),
       room: si(room, "B"),
       usable: percent(f.usable),
-      memory: si(f.memory, "B"),
+      memory: si(f.memory ?? 0, "B"),
       batch: groups[0].batch,
       max: f.most,
     })
@@ -64,6 +68,7 @@ export function sayLacks(c, groups, f, t) {
 }
 
 // How many devices would hold it by tensor parallelism, which is what the page shows.
+/** @type {(c: Case, groups: Group[], t: Words) => string} */
 export function sayHeld(c, groups, t) {
   const machine = c.machine.name;
   const found = heldBy(c, groups);
@@ -73,7 +78,7 @@ export function sayHeld(c, groups, t) {
     devices,
     machine,
     options: `--tp ${devices}`,
-    batch: digits10k(batch),
+    batch: digits10k(batch ?? 0),
     speed: digits(speed),
   };
   const said = t(devices === 1 ? "say.held.one" : "say.held", values);
@@ -87,8 +92,10 @@ export function sayHeld(c, groups, t) {
   );
 }
 
+/** @type {(n: number) => string | number} */
 const digits10k = (n) => (n >= 10_000 ? digits(n) : n);
 
+/** @type {(b: Bound, phase: Phase, t: Words) => string} */
 export function saySpeed(b, phase, t) {
   const own = ["decode", "prefill", "verify"].includes(phase);
   const prompts = phase === "prefill" && b.sequences > 1 ? "s" : "";
@@ -101,9 +108,9 @@ export function saySpeed(b, phase, t) {
 
 // A prediction as sentences: speed, time, the part of the bound that it reaches, whose it is, how
 // alike the case is to what was measured. Where there is none, why.
+/** @type {(p: Predicted, t: Words) => string[]} */
 export function sayPredicted(p, t) {
-  if (p.error) return [p.error];
-  if (p.none) return [t(`predicted.none.${p.none}`)];
+  if (p.value === undefined) return [p.error ?? t(`predicted.none.${p.none}`)];
   const { tokens, overlapped_s: least } = p.of;
   const speeds = {
     speed: digits(tokens / p.value),
@@ -128,6 +135,7 @@ export function sayPredicted(p, t) {
   ];
 }
 
+/** @type {(b: Bound, t: Words) => string} */
 export function sayShares(b, t) {
   return Object.entries(b.shares)
     .filter(([, share]) => share >= 0.0005)
@@ -137,6 +145,7 @@ export function sayShares(b, t) {
 }
 
 // The shares as a sentence; of the serial bound with its own time where that is another one.
+/** @type {(b: Bound, t: Words) => string} */
 export function sayTimes(b, t) {
   const shares = sayShares(b, t);
   if (b.serial_s <= 1.02 * b.overlapped_s) return t("say.shares", { shares });
@@ -149,6 +158,7 @@ export function sayTimes(b, t) {
 }
 
 // What a growing batch does.
+/** @type {(c: Case, groups: Group[], climbed: Climb, t: Words) => string} */
 export function sayClimb(c, groups, climbed, t) {
   const limit = climbed.limit === null ? "" : digits(climbed.limit);
   if (climbed.limit !== null && groups.length > 1) {
@@ -171,7 +181,9 @@ export function sayClimb(c, groups, climbed, t) {
 }
 
 // What fits.
+/** @type {(phase: Phase, climbed: Climb, f: Fit, machine: string, t: Words) => string} */
 export function sayRoom(phase, climbed, f, machine, t) {
+  /** @type {string[]} */
   const parts = [];
   if (climbed.kv_outweighs !== null && climbed.kv_outweighs > 1 && phase === "decode") {
     parts.push(t("say.climb.outweighs", { batch: climbed.kv_outweighs }));
@@ -186,17 +198,19 @@ export function sayRoom(phase, climbed, f, machine, t) {
   return parts.join(t.semicolon);
 }
 
+/** @type {(lever: Lever, machine: string, t: Words) => string} */
 export function sayLever(lever, machine, t) {
   const values = { ...lever.values, machine, gain: gain(lever.gain) };
   if (values.to) values.to = String(values.to).split(":")[0];
   if (values.tokens_per_s)
     return t(`lever.${lever.code}.fits`, { ...values, speed: digits(values.tokens_per_s) });
-  const said = t(`lever.${lever.code}${values.devices > 2 ? ".more" : ""}`, values);
-  const waited = values.serial_gain < lever.gain / 1.05;
-  return waited ? said + t("lever.waited", { gain: gain(values.serial_gain) }) : said;
+  const said = t(`lever.${lever.code}${(values.devices ?? 0) > 2 ? ".more" : ""}`, values);
+  const serial = values.serial_gain ?? lever.gain;
+  return serial < lever.gain / 1.05 ? said + t("lever.waited", { gain: gain(serial) }) : said;
 }
 
 // Several devices: what each does and sends, over what, and how often the cache is held.
+/** @type {(main: Asked, t: Words) => string[]} */
 export function sayDevices({ c, groups, b }, t) {
   const found = [
     t("say.parallel.each", {
@@ -210,21 +224,24 @@ export function sayDevices({ c, groups, b }, t) {
       messages: digits(b.messages),
       time: seconds(b.communication_s),
     }),
-    sayWire(c.wire, t),
   ];
+  if (c.wire) found.push(sayWire(c.wire, t));
   const one = [{ ...groups[0], batch: 1 }];
-  const alone = total(using(c, { devices: 1 }).table, "held", one);
+  const single = using(c, { devices: 1 });
+  const alone = single ? total(single.table, "held", one) : 0;
   const copies = alone ? (c.devices * total(c.table, "held", one)) / alone : 1;
   if (copies > 1.001)
     found.push(t("say.parallel.copies", { tp: c.devices, copies: digits(copies) }));
   return found;
 }
 
+/** @type {(wire: Wire, t: Words) => string} */
 function sayWire({ group, strands, latency }, t) {
   const least = latency
-    ? t("say.parallel.latency", { latency: seconds(valueOf(latency)) })
+    ? t("say.parallel.latency", { latency: seconds(numberOf(latency)) })
     : t("say.parallel.latency.unknown");
   const [first] = strands;
+  /** @type {(strand: Strand) => Values} */
   const of = ({ link, carries, bandwidth }) => ({
     link: link.name,
     carries: percent(carries),
@@ -243,11 +260,13 @@ function sayWire({ group, strands, latency }, t) {
 }
 
 // The link that a group's bytes take longest over.
+/** @type {(wire: Wire) => Strand} */
 export const slowest = ({ levels }) =>
   levels.reduce((most, level) => (level.per_byte > most.per_byte ? level : most)).strands[0];
 
 // What leaves the domains of each level, where there are several.
-const sayLevels = ({ levels }, { name, sent }, t) =>
+/** @type {(wire: Wire, op: Operated, t: Words) => string[]} */
+const sayLevels = ({ levels }, { name, sent = 0 }, t) =>
   (levels.length === 1 ? [] : levels).map(({ inner, strands, crosses, bandwidth, per_byte }) =>
     t(inner === 1 ? "why.level.device" : "why.level", {
       name,
@@ -260,7 +279,8 @@ const sayLevels = ({ levels }, { name, sent }, t) =>
   );
 
 // The formula behind each exchange, and the source of each link.
-function whyDevices({ c, b, operators }, sources, t) {
+/** @type {(main: Asked, wire: Wire, sources: Sources, t: Words) => string[]} */
+function whyDevices({ c, b, operators }, wire, sources, t) {
   const found = [
     t("why.communication", {
       sent: si(b.sent, "B", 5),
@@ -275,30 +295,33 @@ function whyDevices({ c, b, operators }, sources, t) {
         count: op.count,
         formula: t(`why.collective.${op.collective}`),
         devices: c.devices,
-        sent: si(op.sent, "B", 4),
-        link: slowest(c.wire).link.name,
+        sent: si(op.sent ?? 0, "B", 4),
+        link: slowest(wire).link.name,
         time: seconds(op.seconds),
       }),
-      ...sayLevels(c.wire, op, t),
+      ...sayLevels(wire, op, t),
     );
   }
-  for (const { link } of c.wire.strands) {
+  for (const { link } of wire.strands) {
     found.push(saySource(link.bandwidth, "why.link", "B/s", sources, t, { link: link.name }));
   }
-  const { latency } = c.wire;
+  const { latency } = wire;
   if (!latency) return [...found, t("why.latency.unknown")];
   return [
     ...found,
-    saySource(latency, "why.latency", "s", sources, t, { value: seconds(valueOf(latency)) }),
+    saySource(latency, "why.latency", "s", sources, t, { value: seconds(numberOf(latency)) }),
   ];
 }
 
 // The formula behind each number with this model's numbers in it, under the number's name.
-export function sayWhy({ c, b, climbed, f, operators }, t, sources = {}) {
+/** @type {(main: Asked, t: Words, sources?: Sources) => Record<string, string[]>} */
+export function sayWhy(main, t, sources = {}) {
+  const { c, b, climbed, f } = main;
   const several = c.wire ? ".parallel" : "";
   const limit = climbed.limit === null ? "∞" : digits(climbed.limit);
   const kv = si(f.kv, "B", 5);
   const { bandwidth } = c;
+  /** @type {Record<string, string[]>} */
   const why = {
     ridge: [
       t("why.ridge", {
@@ -353,18 +376,20 @@ export function sayWhy({ c, b, climbed, f, operators }, t, sources = {}) {
       }),
     );
   }
-  if (c.wire) why.devices = whyDevices({ c, b, operators }, sources, t);
+  if (c.wire) why.devices = whyDevices(main, c.wire, sources, t);
   return why;
 }
 
 // Where a machine's figure comes from. `key` is why.peak, why.bandwidth or why.memory.
+/** @type {(figure: Figure, key: string, unit: string, sources: Sources, t: Words,
+ *   values?: Values) => string} */
 export function saySource(figure, key, unit, sources, t, values = {}) {
-  const source = sources[figure.source] ?? { title: figure.source || "?" };
+  const source = sources[figure.source ?? ""] ?? { title: figure.source || "?" };
   const notes = figure.note ? [figure.note] : [];
   if (figure.accumulate) notes.push(`${figure.accumulate} accumulate`);
   const date = figure.date || source.date;
   return t(key, {
-    value: si(valueOf(figure), unit),
+    value: si(numberOf(figure), unit),
     kind: t(`ceilings.${figure.kind ?? "datasheet"}`),
     source: source.title,
     date: date ? `, ${date}` : "",

@@ -1,7 +1,10 @@
+// @ts-check
 // Logarithmic axes: from values to pixels, and where the ticks are.
 
+/** @type {(values: Span, pixels: Span) => Scale} */
 export function logScale([low, high], [from, to]) {
   const [a, b] = [Math.log10(low), Math.log10(high)];
+  /** @type {Scale} */
   const scale = (value) => from + ((Math.log10(value) - a) / (b - a)) * (to - from);
   scale.low = low;
   scale.high = high;
@@ -9,8 +12,11 @@ export function logScale([low, high], [from, to]) {
 }
 
 // Powers of ten within a stretch; with 2 and 5 between them where there are few.
+/** @type {(values: Span) => number[]} */
 export function ticksOf([low, high]) {
+  /** @type {number[]} */
   const whole = [];
+  /** @type {number[]} */
   const between = [];
   for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p += 1) {
     for (const m of [1, 2, 5]) {

@@ -1,3 +1,4 @@
+// @ts-check
 // The steps of the guided walk: what each sets the controls to, and what it lets one try.
 
 const LLAMA = {
@@ -13,6 +14,7 @@ const LLAMA = {
   drafted: 4,
 };
 
+/** @type {(Omit<StoryStep, "tries"> & { tries?: Try[] })[]} */
 export const STEPS = [
   { key: "ceilings", set: { ...LLAMA, phase: "decode", batch: 1, context: 2048 } },
   { key: "ridge", set: { ...LLAMA, phase: "decode", batch: 1, context: 2048 } },
@@ -73,11 +75,13 @@ export const STEPS = [
   },
 ];
 
+/** @type {(data: PageData, set: Patch) => boolean} */
 const possible = (data, set) =>
   (!set.model || data.models.some((m) => m.id === set.model)) &&
   (set.machines ?? []).every((id) => data.machines.some((m) => m.id === id));
 
 // The steps that the page's models and machines allow.
+/** @type {(data: PageData) => StoryStep[]} */
 export function stepsFor(data) {
   return STEPS.filter((step) => possible(data, step.set)).map((step) => ({
     ...step,

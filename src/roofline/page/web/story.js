@@ -1,11 +1,14 @@
+// @ts-check
 // The guided walk: each step sets the controls to what it tells of. Words are in en.json, zh.json.
 
 import { h, setAttribute, setHidden, setText } from "./dom.js";
 import { stepsFor } from "./steps.js";
 
 // → {element, update(state, valuesOf)}; state.story is 0 where the story is closed, else the step.
+/** @type {(data: PageData, t: Words, set: SetState) => Story} */
 export function makeStory(data, t, set) {
   const steps = stepsFor(data);
+  /** @type {(n: number) => void} */
   const go = (n) => set({ ...steps[n - 1].set, story: n }, true);
   const where = h("p", { class: "where" });
   const title = h("h2", { tabindex: "-1" });
@@ -33,7 +36,10 @@ export function makeStory(data, t, set) {
     h("div", { class: "bar" }, back, dots, next),
   );
   let now = 0;
+  /** @type {HTMLElement[]} */
+  let lines = [];
 
+  /** @type {(by: number) => void} */
   function turn(by) {
     const n = now + by;
     if (n > steps.length) set({ story: 0 }, true);
@@ -41,9 +47,11 @@ export function makeStory(data, t, set) {
     title.focus({ preventScroll: true });
   }
 
+  /** @type {(step: StoryStep) => void} */
   function tell(step) {
     const paragraphs = t(`story.${step.key}.text`).split("\n");
-    text.replaceChildren(...paragraphs.map((p) => h("p", { "data-text": p })));
+    lines = paragraphs.map((p) => h("p", { "data-text": p }));
+    text.replaceChildren(...lines);
     tries.replaceChildren(
       ...step.tries.map((one) =>
         h(
@@ -69,11 +77,14 @@ export function makeStory(data, t, set) {
       const step = steps[n - 1];
       const values = valuesOf();
       setText(where, t("story.where", { n, of: steps.length }));
+      /** @type {(all: string, name: string) => string} */
       const fill = (all, name) => (name in values ? String(values[name]) : all);
       setText(title, t(`story.${step.key}.title`, values));
-      for (const p of text.children) setText(p, p.dataset.text.replace(/\{(\w+)\}/g, fill));
+      for (const p of lines) setText(p, (p.dataset.text ?? "").replace(/\{(\w+)\}/g, fill));
       [...tries.children].forEach((button, i) => {
-        const on = Object.entries(step.tries[i].set).every(([k, v]) => state[k] === v);
+        const on = Object.entries(step.tries[i].set).every(
+          ([k, v]) => state[/** @type {keyof State} */ (k)] === v,
+        );
         setAttribute(button, "aria-pressed", String(on));
       });
       back.disabled = n === 1;

@@ -1,3 +1,4 @@
+// @ts-check
 // The table twin of the picture: the same as rows, to read, copy or save.
 
 import { h, setText } from "./dom.js";
@@ -9,21 +10,27 @@ import { count, digits, percent, seconds, si } from "./units.js";
 const SHOWN_POINTS = 100;
 
 // Rows of cells; each cell is [text for people, value for files].
+/** @type {(view: View, t: Words) => Rows} */
 export function rowsOf(view, t) {
   const { state } = view;
   const several = view.list.length > 1;
+  /** @type {Cell[][]} */
   const rows = [];
+  /** @type {(text: string, value?: string | number) => Cell} */
   const plain = (text, value = text) => [text, value];
   const none = plain("", "");
   for (const s of view.list) {
     const machine = machineName(s.c);
+    /** @type {(text: string) => string} */
     const titled = (text) => (several || s.c.devices > 1 ? `${text} · ${machine}` : text);
     // What does not fit is what it would be if it did: in brackets, as in the terminal's tables.
     const over = s.room.most !== null && s.room.most < state.batch;
+    /** @type {(text: string, full: boolean) => string} */
     const marked = (text, full) => (full ? `(${text})` : text);
+    /** @type {(title: string, batch: number | null, p: Spot & { bound?: Bound }) => void} */
     const add = (title, batch, p) => {
       const b = p.bound;
-      const full = s.room.most !== null && batch > s.room.most;
+      const full = s.room.most !== null && (batch ?? 0) > s.room.most;
       rows.push([
         plain(titled(title)),
         batch === null ? none : plain(count(batch), batch),
@@ -39,21 +46,21 @@ export function rowsOf(view, t) {
       const p = s.predicted;
       const { tokens } = p.of;
       const name = t("plot.predicted", { engine: p.engine.title });
-      for (const [text, seconds_, y] of [
-        [name, p.value, p.y],
-        [t("table.predicted.low", { name }), p.low, p.highest],
-        [t("table.predicted.high", { name }), p.high, p.lowest],
-      ]) {
+      /** @type {(text: string, time: number, y: number) => void} */
+      const expect = (text, time, y) => {
         rows.push([
           plain(titled(text)),
           plain(count(state.batch), state.batch),
           plain(digits(p.x), p.x),
           plain(si(y, "FLOP/s"), y),
-          plain(marked(seconds(seconds_), over), seconds_),
-          plain(marked(digits(tokens / seconds_), over), tokens / seconds_),
+          plain(marked(seconds(time), over), time),
+          plain(marked(digits(tokens / time), over), tokens / time),
           none,
         ]);
-      }
+      };
+      expect(name, p.value, p.y);
+      expect(t("table.predicted.low", { name }), p.low, p.highest);
+      expect(t("table.predicted.high", { name }), p.high, p.lowest);
     }
     add(t("table.ridge"), null, s.ridge);
     for (const p of s.ticks)
@@ -80,21 +87,24 @@ export function rowsOf(view, t) {
   };
 }
 
+/** @type {(view: View, t: Words) => Rows} */
 export function operatorRows(view, t) {
+  const { wire } = view.main.c;
   const time = view.main.operators.reduce((n, op) => n + op.seconds, 0);
+  /** @type {Cell[][]} */
   const rows = view.main.operators.map((op) => [
     [op.name, op.name],
     [String(op.count), op.count],
     op.collective ? ["-", ""] : [si(op.flops, ""), op.flops],
     op.collective
-      ? [t("table.sent", { bytes: si(op.sent, "B") }), op.sent]
+      ? [t("table.sent", { bytes: si(op.sent ?? 0, "B") }), op.sent ?? 0]
       : [si(op.bytes, "B"), op.bytes],
     op.intensity === null ? ["-", ""] : [digits(op.intensity), op.intensity],
     [seconds(op.seconds), op.seconds],
     [percent(op.seconds / time), op.seconds / time],
     op.flops || op.collective
       ? [
-          `${t(`bound.${op.bound}`)} (${op.collective ? slowest(view.main.c.wire).link.name : op.compute})`,
+          `${t(`bound.${op.bound}`)} (${op.collective && wire ? slowest(wire).link.name : op.compute})`,
           op.bound,
         ]
       : ["-", ""],
@@ -103,7 +113,9 @@ export function operatorRows(view, t) {
   return { head: names.map((name) => t(`table.${name}`)), rows };
 }
 
+/** @type {(view: View, t: Words) => Rows} */
 export function pointRows(view, t) {
+  /** @type {Cell[][]} */
   const rows = view.points.map((p) => [
     [p.engine ?? "", p.engine ?? ""],
     [p.phase, p.phase],
@@ -130,12 +142,14 @@ export function pointRows(view, t) {
 }
 
 // Cells that a spreadsheet would take for a formula get an apostrophe in front.
+/** @type {(value: string | number) => string} */
 const cell = (value) => {
   const text = String(value);
   const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
+/** @type {(tables: Rows[]) => string} */
 export function toCsv(tables) {
   return tables
     .filter((table) => table.rows.length)
@@ -144,6 +158,7 @@ export function toCsv(tables) {
     .join("\r\n\r\n");
 }
 
+/** @type {(t: Words) => Twin} */
 export function makeTable(t) {
   const bodies = ["all", "operators", "points"].map((name) => {
     const table = h(
@@ -168,19 +183,21 @@ export function makeTable(t) {
     ...bodies,
   );
 
+  /** @type {(box: HTMLElement, rows: Rows) => void} */
   function fill(box, { head, rows }) {
-    const [, thead, tbody] = box.firstChild.children;
+    const table = box.getElementsByTagName("table")[0];
     box.hidden = rows.length === 0;
-    sync(thead, [head], "th");
+    if (table.tHead) sync(table.tHead, [head], "th");
     sync(
-      tbody,
+      table.tBodies[0],
       rows.slice(0, SHOWN_POINTS).map((row) => row.map((c) => c[0])),
       "td",
     );
   }
 
+  /** @type {(part: HTMLTableSectionElement, lines: string[][], tag: "th" | "td") => void} */
   function sync(part, lines, tag) {
-    while (part.rows.length > lines.length) part.lastChild.remove();
+    while (part.rows.length > lines.length) part.lastElementChild?.remove();
     lines.forEach((line, i) => {
       const row = part.rows[i] ?? part.insertRow();
       line.forEach((text, j) => {
@@ -193,7 +210,7 @@ export function makeTable(t) {
           );
         setText(inner, text);
       });
-      while (row.children.length > line.length) row.lastChild.remove();
+      while (row.children.length > line.length) row.lastElementChild?.remove();
     });
   }
 

@@ -1,5 +1,7 @@
+// @ts-check
 // Numbers with units, for people: the same rules as roofline/units.py.
 
+/** @type {[factor: number, prefix: string][]} */
 const PREFIXES = [
   [1e18, "E"],
   [1e15, "P"],
@@ -8,6 +10,7 @@ const PREFIXES = [
   [1e6, "M"],
   [1e3, "k"],
 ];
+/** @type {[factor: number, prefix: string][]} */
 const SMALL = [
   [1, ""],
   [1e-3, "m"],
@@ -16,6 +19,7 @@ const SMALL = [
 ];
 
 // Significant figures, exact halves to even as Python rounds them.
+/** @type {(value: number, figures: number) => string} */
 function figuresOf(value, figures) {
   const text = value.toPrecision(figures);
   const places = figures - 1 - Math.floor(Math.log10(Math.abs(value)));
@@ -34,6 +38,7 @@ function figuresOf(value, figures) {
 }
 
 // A number to so many significant figures, never in powers of ten below 10^15.
+/** @type {(value: number, figures?: number) => string} */
 export function digits(value, figures = 3) {
   if (value === 0) return "0";
   if (!Number.isFinite(value)) return String(value);
@@ -47,6 +52,7 @@ export function digits(value, figures = 3) {
 }
 
 // A number with the SI prefix that suits it: 3.35 TB/s.
+/** @type {(value: number, unit: string, figures?: number) => string} */
 export function si(value, unit, figures = 3) {
   const rounded = Math.abs(Number(value.toPrecision(figures)));
   for (const [factor, prefix] of PREFIXES) {
@@ -56,6 +62,7 @@ export function si(value, unit, figures = 3) {
 }
 
 // A time: 4.56 ms.
+/** @type {(value: number) => string} */
 export function seconds(value) {
   for (const [factor, prefix] of SMALL) {
     if (Number(Math.abs(value).toPrecision(3)) >= factor) {
@@ -66,12 +73,14 @@ export function seconds(value) {
 }
 
 // A share: whole per cents, one or two figures below ten.
+/** @type {(fraction: number) => string} */
 export function percent(fraction) {
   const value = 100 * fraction;
   return value >= 9.95 ? `${halfEven(value)} %` : `${digits(value, 2)} %`;
 }
 
 // A factor: 1.94×.
+/** @type {(value: number) => string} */
 export function gain(value) {
   if (value >= 10) return `${digits(value)}×`;
   // Only multiples of an eighth lie exactly between two hundredths.
@@ -80,6 +89,7 @@ export function gain(value) {
 }
 
 // The nearest whole number, halves to even as Python rounds them.
+/** @type {(value: number) => number} */
 export function halfEven(value) {
   const low = Math.floor(value);
   if (value - low !== 0.5) return Math.round(value);
@@ -87,12 +97,18 @@ export function halfEven(value) {
 }
 
 // A whole number with its thousands set apart: 131,072.
+/** @type {(value: number) => string} */
 export function count(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 // A tick of an axis: 0.5, 10, 1,000; or with a prefix: 100 T.
+/** @type {(value: number, prefixed: boolean) => string} */
 export function tick(value, prefixed) {
   if (prefixed) return si(value, "", 2).trim();
   return value >= 1 ? count(Number(value.toPrecision(2))) : String(Number(value.toPrecision(2)));
 }
+
+// The value of a figure, or of one that is only a number.
+/** @type {(figure: Figure | number) => number} */
+export const numberOf = (figure) => (typeof figure === "object" ? figure.value : figure);

@@ -1,3 +1,4 @@
+// @ts-check
 // The verdict: which ceiling a step hits, and what would change it, as codes and numbers.
 // The same rules as roofline/verdict.py. A lever's gain is found by asking the model again
 // with the change made, so it is the most that the change can give.
@@ -6,9 +7,11 @@ import { bound, fit, using } from "./bound.js";
 import { joins, MOST_DEVICES } from "./devices.js";
 
 // Whether so many sequences fit; where memory is unknown nothing says that they do not.
+/** @type {(f: Fit, batch: number) => boolean} */
 export const holds = (f, batch) => f.most === null || batch <= f.most;
 
 // The larger part of the ceiling that binds, or no room.
+/** @type {(b: Bound, f: Fit, batch: number) => Verdict} */
 export function judge(b, f, batch) {
   let code = "compute";
   if (!holds(f, batch)) {
@@ -16,6 +19,7 @@ export function judge(b, f, batch) {
   } else if (b.communication_bound) {
     code = "communication";
   } else if (b.memory_bound) {
+    /** @type {[code: string, bytes: number][]} */
     const parts = [
       ["memory:weights", b.weights],
       ["memory:kv", b.kv],
@@ -28,6 +32,7 @@ export function judge(b, f, batch) {
 
 // Like with like: where only one of two cases has to borrow a ceiling of the other kind, both are
 // held against that kind throughout; null where that cannot be.
+/** @type {(before: Case, after: Case, groups: Group[], b: Bound) => number | null} */
 function gainOf(before, after, groups, b) {
   const same =
     before.borrowed.length === after.borrowed.length &&
@@ -41,6 +46,8 @@ function gainOf(before, after, groups, b) {
 
 // The first doubling of tensor parallelism alone that would hold a step: {devices, batch, speed,
 // joined}, null where none does. Over a link that takes no time where no known one joins so many.
+/** @type {(c: Case, groups: Group[]) => { devices: number, batch: number | null, speed: number,
+ *   joined: boolean } | null} */
 export function heldBy(c, groups) {
   for (const perfect of [false, true]) {
     for (let devices = 1; devices <= MOST_DEVICES; devices *= 2) {
@@ -57,10 +64,13 @@ export function heldBy(c, groups) {
 
 // Changes worth making, most gain first; those that give under 1 % are left out. Of a step that
 // does not fit only the formats that make it fit.
+/** @type {(c: Case, phase: Phase, groups: Group[], b: Bound, f: Fit) => Lever[]} */
 export function levers(c, phase, groups, b, f) {
+  /** @type {Lever[]} */
   const found = [];
   const [first] = groups;
   const lacking = !holds(f, first.batch);
+  /** @type {(code: string, values: LeverValues, changes: Options) => void} */
   const ask = (code, values, changes) => {
     const other = using(c, changes);
     const times = other && gainOf(c, other, groups, b);

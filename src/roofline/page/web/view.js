@@ -1,6 +1,7 @@
+// @ts-check
 // From a state to all that is shown of it: cases, bounds, verdict, scene.
 
-import { climb, fit, makeCase, operators } from "./bound.js";
+import { climb, makeCase, operators } from "./bound.js";
 import { devicesOf, sayRefused } from "./devices.js";
 import { judgePoints, putUnder } from "./placed.js";
 import { makeResolver } from "./resolve.js";
@@ -10,8 +11,10 @@ import { digits } from "./units.js";
 import { judge, levers } from "./verdict.js";
 
 // A prediction in the plane, below the step that it is of; or why there is none.
+/** @type {(s: Series, found: Forecast | NoForecast | null | undefined) => Predicted | null} */
 function predictedAt({ here }, found) {
-  if (!found?.value) return found ?? null;
+  if (!found || found.value === undefined) return found ?? null;
+  /** @type {(seconds: number) => number} */
   const at = (seconds) => here.bound.flops / seconds;
   return {
     ...found,
@@ -24,18 +27,25 @@ function predictedAt({ here }, found) {
 }
 
 // A part of a view that is made when it is first asked for.
+/** @type {<T, K extends keyof T>(view: T, name: K, make: () => T[K]) => void} */
 function once(view, name, make) {
+  /** @type {any} */
   let made;
   Object.defineProperty(view, name, { get: () => (made ??= make()), enumerable: true });
 }
 
 // Cases are kept, so that dragging a slider prices no model again.
 // predictions: as predicted.js makes them, where there are any.
+/** @type {(data: PageData, predictions?: Predictor | null) => (state: State, points: Point[],
+ *   t: Words) => View | null} */
 export function makeViews(data, predictions = null) {
+  /** @type {Map<string, { model: Model, machine: Machine, c: Case | null }>} */
   const cases = new Map();
+  /** @type {{ key: string, from?: Point[], points: Placed[], hidden: number }} */
   const placed = { key: "", points: [], hidden: 0 };
   const resolve = makeResolver(data);
 
+  /** @type {(model: Model, machine: Machine, options: Options) => Case | null} */
   function caseOf(model, machine, options) {
     const key = [model.id, machine.id, ...Object.values(options)].join("|");
     let found = cases.get(key);
@@ -47,10 +57,13 @@ export function makeViews(data, predictions = null) {
     return found.c;
   }
 
+  /** @type {(state: State) => Options} */
   const optionsOf = ({ weights, kv, compute, ceilings }) => ({ weights, kv, compute, ceilings });
 
   // The numbers of devices that a model can be divided over on a machine, kept as the cases are.
+  /** @type {Map<Machine, { model: Model, list: number[] }>} */
   const counts = new Map();
+  /** @type {(model: Model, machine: Machine) => number[]} */
   function countsOf(model, machine) {
     let found = counts.get(machine);
     if (found?.model !== model) {
@@ -62,6 +75,8 @@ export function makeViews(data, predictions = null) {
 
   // A machine without the wanted ceilings or arithmetic is shown with what it has, and on fewer
   // devices where so many cannot be.
+  /** @type {(model: Model, machine: Machine, state: State) => { c: Case,
+   *   refused: string[] } | null} */
   function nearest(model, machine, state) {
     const devices = countsOf(model, machine).findLast((n) => n <= state.devices);
     const options = { ...optionsOf(state), devices };
@@ -72,6 +87,7 @@ export function makeViews(data, predictions = null) {
     return null;
   }
 
+  /** @type {(points: Point[], state: State, model: Model, list: Series[]) => void} */
   function placePoints(points, state, model, list) {
     const options = optionsOf(state);
     const key = [model.id, ...state.machines, ...Object.values(options), points.length].join("|");
@@ -85,17 +101,21 @@ export function makeViews(data, predictions = null) {
         (caseOf(of.model, of.machine, of.options) ??
           caseOf(of.model, of.machine, { ...of.options, ceilings: "" }));
       const found = c && putUnder(point, c);
-      const { weights, kv } = { ...options, ...point };
-      if (found) placed.points.push({ ...found, weights, kv, known: of.known });
-      else placed.hidden += 1;
+      if (!found) placed.hidden += 1;
+      else {
+        const { weights, kv } = { ...options, ...point };
+        placed.points.push({ ...found, weights, kv, known: of.known, verdict: "", group: "" });
+      }
     }
     judgePoints(placed.points);
   }
 
   return function viewOf(state, points, t) {
     const model = data.models.find((m) => m.id === state.model) ?? data.models[0];
+    /** @type {Series[]} */
     const list = [];
     const notes = [...model.notes];
+    /** @type {string[]} */
     const refusals = [];
     for (const id of state.machines) {
       const machine = data.machines.find((m) => m.id === id);
@@ -105,7 +125,12 @@ export function makeViews(data, predictions = null) {
         continue;
       }
       for (const refused of found.refused) {
-        notes.push(t(`note.no-${refused}`, { machine: machine.name, wanted: state[refused] }));
+        notes.push(
+          t(`note.no-${refused}`, {
+            machine: machine.name,
+            wanted: refused === "ceilings" ? state.ceilings : state.compute,
+          }),
+        );
       }
       const { devices } = found.c;
       if (devices !== state.devices)
@@ -130,7 +155,11 @@ export function makeViews(data, predictions = null) {
     const climbed = own ? list[0].climbed : climb(c, groups);
     const f = list[0].room;
     const verdict = judge(b, f, groups[0].batch);
-    const main = { c, groups, b, climbed, f, verdict, notes, predicted: list[0].predicted };
+    /** @type {Main} */
+    const main = {
+      ...{ c, groups, b, climbed, f, verdict, notes, predicted: list[0].predicted },
+      ...{ levers: [], operators: [] }, // made when first asked for
+    };
     once(main, "levers", () => levers(c, state.phase, groups, b, f));
     once(main, "operators", () => operators(c, groups));
     const dots = state.operators ? dotsOf(main.operators) : [];

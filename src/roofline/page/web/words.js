@@ -1,7 +1,11 @@
+// @ts-check
 // Words of one language: t(key, values) is its text with the values filled in.
 
+/** @type {(texts: Record<string, string>, language: string) => Words} */
 export function makeWords(texts, language) {
+  /** @type {Map<string, string[]>} */
   const cut = new Map(); // texts as pieces, every second one the name of a value
+  /** @type {Words} */
   const t = (key, values = {}) => {
     let pieces = cut.get(key);
     if (!pieces) {
@@ -25,6 +29,8 @@ export function makeWords(texts, language) {
 }
 
 // The language asked for, else the first of the browser's that there are words for.
+/** @type {(all: Record<string, unknown>, wanted: string | null, browser: readonly string[]) =>
+ *   string} */
 export function chooseLanguage(all, wanted, browser) {
   for (const name of [wanted, ...browser]) {
     const short = String(name ?? "")

@@ -1,3 +1,4 @@
+// @ts-check
 // What a step costs: the coefficients that the core emits, evaluated again.
 //
 // A step is a list of groups {batch, new, past, all}: `batch` sequences with `new` new tokens
@@ -7,16 +8,22 @@
 
 import { tablesFor } from "./devices.js";
 
+/** @type {("weights" | "kv_read" | "kv_write" | "state")[]} */
 export const TRAFFIC = ["weights", "kv_read", "kv_write", "state"];
 
 export const step = {
+  /** @type {(batch: number, context: number) => Group[]} */
   decode: (batch, context) => [{ batch, new: 1, past: context - 1, all: false }],
+  /** @type {(batch: number, prompt: number, past?: number) => Group[]} */
   prefill: (batch, prompt, past = 0) => [{ batch, new: prompt, past, all: false }],
+  /** @type {(batch: number, drafted: number, context: number) => Group[]} */
   verify: (batch, drafted, context) => [{ batch, new: drafted + 1, past: context - 1, all: true }],
+  /** @type {(...steps: Group[][]) => Group[]} */
   mixed: (...steps) => steps.flat(),
 };
 
 // Σ_{p=past+1}^{past+count} min(⌊p/stride⌋, window): keys seen by `count` causal queries.
+/** @type {(past: number, count: number, window: number | null, stride: number) => number} */
 function pairs(past, count, window, stride) {
   let rising = count;
   if (window !== null) {
@@ -32,7 +39,9 @@ function pairs(past, count, window, stride) {
 }
 
 // Queries of a chunk of `size` see the keys of their own chunk, up to themselves.
+/** @type {(past: number, count: number, size: number) => number} */
 function chunkPairs(past, count, size) {
+  /** @type {(n: number) => number} */
   const seen = (n) =>
     (Math.floor(n / size) * size * (size + 1)) / 2 + ((n % size) * ((n % size) + 1)) / 2;
   const start = past % size;
@@ -41,6 +50,7 @@ function chunkPairs(past, count, size) {
 
 // Queries see their own block up to themselves and the best blocks before it, `most` keys
 // at most in blocks of `size`.
+/** @type {(past: number, count: number, most: number, size: number) => number} */
 function blockPairs(past, count, most, size) {
   const rising = Math.min(Math.max(most - past, 0), count);
   const flat = count - rising;
@@ -52,13 +62,16 @@ function blockPairs(past, count, most, size) {
   );
 }
 
+/** @type {(q: Quantity, g: Group) => number} */
 const strided = (q, g) => Math.floor((g.past + g.new) / (q.stride ?? 1));
+/** @type {(n: number, limit: number | null) => number} */
 const within = (n, limit) => (limit === null ? n : Math.min(n, limit));
 
+/** @type {Record<string, (q: Quantity, g: Group) => number>} */
 const PER_SEQUENCE = {
-  tokens: (q, g) => g.new,
+  tokens: (_, g) => g.new,
   sequences: () => 1,
-  rows: (q, g) => (g.all ? g.new : 1),
+  rows: (_, g) => (g.all ? g.new : 1),
   pairs: (q, g) => pairs(g.past, g.new, q.window, q.stride ?? 1),
   all_pairs: (q, g) => pairs(g.past, g.new, q.window, 1) + pairs(0, g.new, q.window, 1) - g.new,
   entries: (q, g) => within(strided(q, g), q.window === null ? null : q.window + g.new - 1),
@@ -81,11 +94,15 @@ const PER_SEQUENCE = {
 };
 
 // Sequences of a group that the busiest of `over` replicas or microbatches has.
+/** @type {(q: Partial<Quantity>, g: Group) => number} */
 const share = (q, g) => Math.ceil(g.batch / (q.over ?? 1));
+/** @type {(q: Partial<Quantity>, groups: Group[]) => number} */
 const tokens = (q, groups) => groups.reduce((n, g) => n + share(q, g) * g.new, 0);
+/** @type {(q: Quantity, groups: Group[]) => number} */
 const passes = (q, groups) => Math.min(q.most ?? 1, Math.max(...groups.map((g) => share(q, g))));
 
 // The value of a quantity on a step. An unknown one is an error, never zero.
+/** @type {(q: Quantity, groups: Group[]) => number} */
 export function quantity(q, groups) {
   if (q.q === "one") return 1;
   if (q.q === "passes") return passes(q, groups);
@@ -103,16 +120,19 @@ export function quantity(q, groups) {
 }
 
 // The least that it can be, whatever experts the tokens choose: those of one token for all of them.
+/** @type {(q: Quantity, groups: Group[]) => number} */
 export const fewest = (q, groups) =>
   q.q === "touched" ? q.active * ((q.most ?? 1) > 1 ? passes(q, groups) : 1) : quantity(q, groups);
 
 const SIXTEEN_BITS = ["fp64", "fp32", "tf32", "bf16", "fp16"];
 
 // Which of a model's formats a choice means; see Model.formats in the core.
+/** @type {(model: Model, choice: Options, formats: Record<string, Format>) =>
+ *   { chosen: Format | null, cache: Format, activations: Format }} */
 export function formatsOf(model, choice, formats) {
   const chosen = choice.weights ? formats[choice.weights] : null;
   let activations = formats[model.dtype];
-  if (chosen && ["fp32", "bf16", "fp16"].includes(choice.weights)) activations = chosen;
+  if (chosen && ["fp32", "bf16", "fp16"].includes(choice.weights ?? "")) activations = chosen;
   const cache = choice.kv ? formats[choice.kv] : model.kv ? formats[model.kv] : activations;
   return { chosen, cache, activations };
 }
@@ -120,16 +140,21 @@ export function formatsOf(model, choice, formats) {
 // A model's work in chosen formats, as a table of schema roofline.work/1.
 // choice: {weights, kv, compute}, each a name or empty for the checkpoint's own, and {devices}:
 // the work is that of one of so many. null where the model does not divide over them.
+/** @type {(model: Model, choice: Options, formats: Record<string, Format>) => Work | null} */
 export function bind(model, choice, formats) {
   const { chosen, cache, activations } = formatsOf(model, choice, formats);
   const devices = choice.devices || 1;
   const found = tablesFor(model, devices);
   if (!found) return null;
   const { uniform, own, cast } = found.tables;
-  const table = chosen || !own ? uniform : choice.compute ? cast : own;
-  const weights = chosen ?? formats[model.stored];
-  const size = { w: weights?.size ?? 0, c: cache.size, a: activations.size };
-  const attention = SIXTEEN_BITS.includes(choice.compute) ? choice.compute : activations.compute;
+  const table = chosen || !own || !cast ? uniform : choice.compute ? cast : own;
+  const weights = chosen ?? (model.stored === null ? null : formats[model.stored]);
+  /** @type {Record<Factor, number>} */
+  const size = { "": 1, w: weights?.size ?? 0, c: cache.size, a: activations.size };
+  const attention = SIXTEEN_BITS.includes(choice.compute ?? "")
+    ? choice.compute
+    : activations.compute;
+  /** @type {Record<string, string | undefined>} */
   const named = {
     "@w": choice.compute || weights?.compute,
     "@a": attention,
@@ -137,11 +162,12 @@ export function bind(model, choice, formats) {
   };
 
   // A coefficient in these formats, on one of so many devices.
-  const closed = ([coefficient, factor, scale]) =>
-    coefficient *
-    (factor ? size[factor] : 1) *
-    (scale === undefined ? 1 : table.scales[scale][found.at]);
+  /** @type {(open: OpenSize) => number} */
+  const closed = ([coefficient, factor = "", scale]) =>
+    coefficient * size[factor] * (scale === undefined ? 1 : table.scales[scale][found.at]);
+  /** @type {(list: OpenTerm[]) => Term[]} */
   const terms = (list) => {
+    /** @type {Term[]} */
     const out = [];
     for (const [q, ...open] of list) {
       const value = closed(open);
@@ -152,6 +178,7 @@ export function bind(model, choice, formats) {
     }
     return out;
   };
+  /** @type {(object: Record<string, OpenTerm[]>) => Record<string, Term[]>} */
   const each = (object) =>
     Object.fromEntries(Object.entries(object).map(([k, v]) => [k, terms(v)]));
   return {
@@ -169,35 +196,41 @@ export function bind(model, choice, formats) {
   };
 }
 
+/** @type {(terms: Term[] | undefined, values: number[]) => number} */
 const sum = (terms, values) => {
   let total = 0;
   for (const [q, c] of terms ?? []) total += c * values[q];
   return total;
 };
 
+/** @type {(table: Work, groups: Group[]) => number[]} */
 const valuesOf = (table, groups) => table.quantities.map((q) => quantity(q, groups));
 
 // What each operator costs in a step, all its instances together.
+/** @type {(table: Work, groups: Group[]) => Cost[]} */
 export function costs(table, groups) {
   const v = valuesOf(table, groups);
   return table.operators.map((op) => {
-    const cost = { op, flops: op.count * sum(op.flops, v), bytes: 0 };
-    for (const kind of TRAFFIC) {
-      cost[kind] = op.count * sum(op.bytes[kind], v);
-      cost.bytes += cost[kind];
-    }
-    return cost;
+    const [weights, kv_read, kv_write, state] = TRAFFIC.map(
+      (kind) => op.count * sum(op.bytes[kind], v),
+    );
+    const flops = op.count * sum(op.flops, v);
+    const bytes = weights + kv_read + kv_write + state;
+    return { op, flops, bytes, weights, kv_read, kv_write, state };
   });
 }
 
 // One kind of byte (or "flops") of the whole step.
+/** @type {(table: Work, kind: string, groups: Group[]) => number} */
 export function total(table, kind, groups) {
   const v = valuesOf(table, groups);
+  /** @type {(op: Operator) => Term[] | undefined} */
   const of = (op) => (kind === "flops" ? op.flops : op.bytes[kind]);
   return table.operators.reduce((n, op) => n + op.count * sum(of(op), v), 0);
 }
 
 // Bytes of the largest single operator's activations.
+/** @type {(table: Work, groups: Group[]) => number} */
 export function workspace(table, groups) {
   const v = valuesOf(table, groups);
   return table.operators.reduce((most, op) => Math.max(most, sum(op.bytes.activations, v)), 0);

@@ -1,3 +1,4 @@
+// @ts-check
 // A WebAssembly assembler for the few instructions that the kernels need.
 //
 // An expression is an array of bytes; operators take their operands as expressions, so that
@@ -9,10 +10,12 @@
 const I32 = 0x7f;
 const F32 = 0x7d;
 const V128 = 0x7b;
+/** @type {Record<ValueType, number>} */
 const TYPES = { i32: I32, f32: F32, v128: V128 };
 const VOID = 0x40;
 
 // Unsigned and signed LEB128.
+/** @type {(value: number) => Code} */
 export function unsigned(value) {
   const bytes = [];
   let rest = value;
@@ -24,6 +27,7 @@ export function unsigned(value) {
   return bytes;
 }
 
+/** @type {(value: number) => Code} */
 export function signed(value) {
   const bytes = [];
   let rest = value | 0;
@@ -36,15 +40,23 @@ export function signed(value) {
   }
 }
 
+/** @type {(value: number) => Code} */
 const float = (value) => [...new Uint8Array(new Float32Array([value]).buffer)];
+/** @type {(name: string) => Code} */
 const text = (name) => [...unsigned(name.length), ...[...name].map((c) => c.charCodeAt(0))];
+/** @type {(items: Code[]) => Code} */
 const vector = (items) => [...unsigned(items.length), ...items.flat()];
+/** @type {(id: number, bytes: Code) => Code} */
 const section = (id, bytes) => [id, ...unsigned(bytes.length), ...bytes];
 
+/** @type {(...code: Code) => (...operands: Code[]) => Code} */
 const plain =
   (...code) =>
   (...operands) => [...operands.flat(), ...code];
+/** @type {(code: number) => (...operands: Code[]) => Code} */
 const simd = (code) => plain(0xfd, ...unsigned(code));
+/** @type {(code: Code, align: number) => (address: Code, offset: number, ...values: Code[]) =>
+ *   Code} */
 const access =
   (code, align) =>
   (address, offset, ...values) => [
@@ -54,14 +66,21 @@ const access =
     align,
     ...unsigned(offset),
   ];
+/** @type {(code: number, align: number) => (address: Code, offset: number, ...values: Code[]) =>
+ *   Code} */
 const wide = (code, align) => access([0xfd, ...unsigned(code)], align);
 
+/** @type {(local: number) => Code} */
 export const get = (local) => [0x20, ...unsigned(local)];
+/** @type {(local: number, value: Code) => Code} */
 export const set = (local, value) => [...value, 0x21, ...unsigned(local)];
+/** @type {(local: number, value: Code) => Code} */
 export const tee = (local, value) => [...value, 0x22, ...unsigned(local)];
+/** @type {(index: number, ...operands: Code[]) => Code} */
 export const call = (index, ...operands) => [...operands.flat(), 0x10, ...unsigned(index)];
 
 // while (condition) { body }, tested first.
+/** @type {(condition: Code, ...body: Instructions) => Code} */
 export const loop = (condition, ...body) => [
   ...[0x02, VOID, 0x03, VOID],
   ...condition,
@@ -69,6 +88,7 @@ export const loop = (condition, ...body) => [
   ...body.flat(),
   ...[0x0c, 0, 0x0b, 0x0b],
 ];
+/** @type {(condition: Code, then: Instructions, otherwise?: Instructions) => Code} */
 export const when = (condition, then, otherwise = []) => [
   ...condition,
   ...[0x04, VOID],
@@ -78,6 +98,7 @@ export const when = (condition, then, otherwise = []) => [
 ];
 
 export const i32 = {
+  /** @type {(value: number) => Code} */
   const: (value) => [0x41, ...signed(value)],
   load: access([0x28], 2),
   store: access([0x36], 2),
@@ -93,6 +114,7 @@ export const i32 = {
 };
 
 export const f32 = {
+  /** @type {(value: number) => Code} */
   const: (value) => [0x43, ...float(value)],
   load: access([0x2a], 2),
   store: access([0x38], 2),
@@ -115,8 +137,10 @@ export const v128 = {
 };
 
 export const i32x4 = {
+  /** @type {(a: number, b: number, c: number, d: number) => Code} */
   const: (a, b, c, d) => [0xfd, 12, ...new Uint8Array(new Int32Array([a, b, c, d]).buffer)],
   splat: simd(17),
+  /** @type {(value: Code, i: number) => Code} */
   lane: (value, i) => [...value, 0xfd, 27, i],
   shl: simd(171),
   shr: simd(173), // unsigned
@@ -126,8 +150,10 @@ export const i32x4 = {
 };
 
 export const f32x4 = {
+  /** @type {(value: number) => Code} */
   const: (value) => [0xfd, 12, ...float(value), ...float(value), ...float(value), ...float(value)],
   splat: simd(19),
+  /** @type {(value: Code, i: number) => Code} */
   lane: (value, i) => [...value, 0xfd, 31, i],
   nearest: simd(106),
   add: simd(228),
@@ -144,6 +170,7 @@ export const f32x4 = {
 //
 //   memory: {initial, maximum, shared}, pages of 64 KiB
 //   functions: [{name, parameters: [type…], result: type | null, locals: [type…], body}]
+/** @type {(memory: MemoryLimits, functions: Func[]) => Uint8Array<ArrayBuffer>} */
 export function assemble(memory, functions) {
   const types = functions.map((f) => [
     0x60,
@@ -171,17 +198,25 @@ export function assemble(memory, functions) {
 //   define("add", { x: "i32", y: "i32" }, "i32", (f) => [i32.add(f.x, f.y)])
 //
 // In the body f.NAME reads a parameter; f.local(type) makes a local {get, set, add}.
+/** @type {<P extends Record<string, ValueType>>(name: string, parameters: P,
+ *   result: ValueType | null, write: (f: Frame & Record<keyof P, Local>) => Instructions) =>
+ *   Func} */
 export function define(name, parameters, result, write) {
   const names = Object.keys(parameters);
+  /** @type {ValueType[]} */
   const locals = [];
+  /** @type {(index: number, type: ValueType) => Local} */
   const handle = (index, type) => ({
     get: get(index),
     set: (value) => set(index, value),
     add: (value) => set(index, (type === "i32" ? i32.add : f32x4.add)(get(index), value)),
   });
-  const f = { local: (type) => handle(names.length + locals.push(type) - 1, type) };
-  names.forEach((n, i) => {
-    f[n] = handle(i, parameters[n]);
+  /** @type {Frame} */
+  const frame = { local: (type) => handle(names.length + locals.push(type) - 1, type) };
+  const handles = Object.fromEntries(names.map((n, i) => [n, handle(i, parameters[n])]));
+  const f = /** @type {Frame & Record<keyof typeof parameters, Local>} */ ({
+    ...frame,
+    ...handles,
   });
   return { name, parameters: Object.values(parameters), result, body: write(f), locals };
 }

@@ -1,12 +1,16 @@
+// @ts-check
 // A model of the page with fewer layers and in the format that a measurement ran in: the page
 // then draws the very step that was measured.
 
 // model: as roofline/page/data.py writes it; s: its shape, all layers alike, two norms in each.
+/** @type {(model: Model, s: Shape, layers: number, format: string, name: string) => Model} */
 export function cutModel(model, s, layers, format, name) {
   const { uniform } = model.tables; // of one device
   const of = s.layers;
   const gone = of - layers;
+  /** @type {(op: OpenOperator) => number} */
   const kept = ({ count }) => (count === of ? layers : count);
+  /** @type {Record<Factor, number>} */
   const perLayer = { "": 0, w: 0, c: 0, a: 2 * s.hidden };
   for (const op of uniform.operators) {
     if (op.count !== of) continue;

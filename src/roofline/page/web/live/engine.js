@@ -1,3 +1,4 @@
+// @ts-check
 // The worker in which a real model runs: llama.cpp in WebAssembly, through wllama. Served with
 // the page and only then; its response carries a policy of its own, so that the page's stays
 // strict.
@@ -8,17 +9,21 @@
 //        {type: "token", conversation, text, count}, {type: "finished", conversation, timings},
 //        {type: "idle", stopped}, {type: "failed", detail}
 
+// @ts-expect-error: it is served beside this file, see roofline/page/engine.py
 import { Wllama } from "./wllama.js";
 
+/** @type {(type: string, message: object) => void} */
 const send = (type, message) => self.postMessage({ type, ...message });
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+/** @type {any} */
 let engine = null;
+/** @type {AbortController | null} */
 let stopping = null;
 
 // The model file, with progress.
 async function fetchModel() {
   const answer = await fetch("model.gguf");
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  if (!answer.ok || !answer.body) throw new Error(`the server answered ${answer.status}`);
   const total = Number(answer.headers.get("Content-Length"));
   const parts = [];
   let loaded = 0;
@@ -31,6 +36,7 @@ async function fetchModel() {
   }
 }
 
+/** @type {(options: { threads: number, parallel: number, context: number }) => Promise<void>} */
 async function load({ threads, parallel, context }) {
   const start = performance.now();
   const model = await fetchModel();
@@ -47,11 +53,12 @@ async function load({ threads, parallel, context }) {
 
 // One conversation: tokens as they come. `count` is the engine's own count of tokens made.
 // One alone takes the likeliest token each time; of several each takes its own way.
+/** @type {(conversation: number, job: EngineJob) => Promise<void>} */
 async function converse(conversation, { prompt, tokens, count: all }) {
   const answer = await engine.createCompletion({
     ...{ prompt, max_tokens: tokens, stream: true, ignore_eos: true },
     ...{ temperature: all > 1 ? 0.8 : 0, seed: conversation + 1 },
-    ...{ timings_per_token: true, cache_prompt: false, abortSignal: stopping.signal },
+    ...{ timings_per_token: true, cache_prompt: false, abortSignal: stopping?.signal },
   });
   let count = 0;
   let timings = null;
@@ -65,6 +72,7 @@ async function converse(conversation, { prompt, tokens, count: all }) {
   send("finished", { conversation, timings });
 }
 
+/** @type {(job: EngineJob) => Promise<void>} */
 async function write(job) {
   stopping = new AbortController();
   const all = Array.from({ length: job.count }, (_, i) => converse(i, job));
@@ -81,7 +89,9 @@ self.onmessage = async ({ data }) => {
     if (data.type === "load") await load(data);
     else if (data.type === "write") await write(data);
   } catch (error) {
-    send("failed", { detail: String(error?.message ?? error).slice(0, 300) });
+    send("failed", {
+      detail: String(error instanceof Error ? error.message : error).slice(0, 300),
+    });
   }
   return null;
 };

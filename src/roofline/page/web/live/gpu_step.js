@@ -1,3 +1,4 @@
+// @ts-check
 // Probes of the roof and the decode step on WebGPU, the same step as in programs.js.
 
 import { FACTOR } from "./kernels.js";
@@ -5,10 +6,14 @@ import { gains, number, turn } from "./numbers.js";
 import { CACHE_SCALE, HEAD_SEED, matrices, NORM_SEED, scaleOf, seedOf } from "./shape.js";
 import { attend, count, embed, few, fill, gate, many, norm, read, rotate } from "./wgsl.js";
 
+/** @type {(n: number, by: number) => number} */
 const ceil = (n, by) => Math.ceil(n / by);
+/** @type {(n: number) => number} */
 const grid = (n) => Math.min(65535, ceil(n, 256));
 
 // Reads a buffer of about `bytes`. {bytes, seconds, clock, correct}
+/** @type {(gpu: Gpu, bytes: number, limits: GpuLimits) => Promise<GpuTimes & { bytes: number,
+ *   correct: boolean }>} */
 export async function readBuffer(gpu, bytes, limits) {
   // Many workgroups hide a GPU's latency; software runs them one after another.
   const groups = gpu.about.software ? 16 : 2048;
@@ -31,13 +36,17 @@ export async function readBuffer(gpu, bytes, limits) {
   return { ...found, bytes: size, correct: sum === expected };
 }
 
+/** @type {(gpu: Gpu, f16: boolean) => Promise<GPUComputePipeline>} */
 const filler = (gpu, f16) => gpu.pipeline(`fill ${f16}`, () => fill(f16));
 
 // Products of n × n matrices. {flops, seconds, clock, correct}
+/** @type {(gpu: Gpu, f16: boolean, n: number, limits: GpuLimits) =>
+ *   Promise<GpuTimes & { flops: number, correct: boolean }>} */
 export async function square(gpu, f16, n, limits) {
   const made = await gpu.guarded(async () => {
     const [x, y] = [gpu.buffer(4 * n * n), gpu.buffer(4 * n * n)];
     const w = gpu.buffer((f16 ? 2 : 4) * n * n);
+    /** @type {(pipeline: GPUComputePipeline, to: GPUBuffer, seed: number) => GpuCall} */
     const set = (pipeline, to, seed) =>
       gpu.call(pipeline, [to, gpu.uniform(n * n, seed, { f: 1 }, 0, 0)], grid(n * n));
     await gpu.run([set(await filler(gpu, false), x, 1), set(await filler(gpu, f16), w, 2)]);
@@ -63,33 +72,47 @@ export async function square(gpu, f16, n, limits) {
 
 // A step's tensors on the adapter, and its list of dispatches for any batch up to `most`.
 export class GpuStep {
-  static async make(gpu, { s, layers, most, context, f16 }) {
-    const step = new GpuStep();
-    Object.assign(step, { gpu, s, layers, most, context, f16 });
-    await gpu.guarded(() => step.prepare());
-    return step;
+  /** @type {(gpu: Gpu, of: StepOf) => Promise<GpuStep>} */
+  static async make(gpu, of) {
+    return gpu.guarded(async () => {
+      const step = new GpuStep(gpu, of, await filler(gpu, of.f16));
+      await gpu.run(step.fills);
+      return step;
+    });
   }
 
-  async prepare() {
-    const { gpu, s, layers, most, context, f16 } = this;
+  /**
+   * @param {Gpu} gpu
+   * @param {StepOf} of
+   * @param {GPUComputePipeline} pipeline that fills a tensor
+   */
+  constructor(gpu, { s, layers, most, context, f16 }, pipeline) {
+    this.gpu = gpu;
+    this.s = s;
+    this.f16 = f16;
+    this.context = context;
     const size = f16 ? 2 : 4;
-    const pipeline = await filler(gpu, f16);
-    const fills = [];
+    /** @type {GpuCall[]} */
+    this.fills = [];
+    /** @type {(n: number, seed: number, scale: number, inner?: number, width?: number) =>
+     *   GPUBuffer} */
     const tensor = (n, seed, scale, inner = 0, width = 1) => {
       const made = gpu.buffer(size * n);
       const uniform = gpu.uniform(n, seed, { f: scale }, inner, width);
-      fills.push(gpu.call(pipeline, [made, uniform], grid(n)));
+      this.fills.push(gpu.call(pipeline, [made, uniform], grid(n)));
       return made;
     };
     const entries = most * s.kv_heads * context * s.width;
     const m = matrices(s);
+    /** @type {(layer: number, name: MatrixName) => GPUBuffer} */
+    const matrix = (layer, name) =>
+      tensor(m[name][0] * m[name][1], seedOf(layer, name), scaleOf(s, layers, name));
+    /** @type {GpuLayer[]} */
     this.parts = Array.from({ length: layers }, (_, layer) => ({
-      ...Object.fromEntries(
-        Object.entries(m).map(([name, [rows, columns]]) => [
-          name,
-          tensor(rows * columns, seedOf(layer, name), scaleOf(s, layers, name)),
-        ]),
-      ),
+      qkv: matrix(layer, "qkv"),
+      out: matrix(layer, "out"),
+      gate_up: matrix(layer, "gate_up"),
+      down: matrix(layer, "down"),
       norm_in: gpu.of(gains(s.hidden, seedOf(layer, "norm_in"))),
       norm_mid: gpu.of(gains(s.hidden, seedOf(layer, "norm_mid"))),
       k: tensor(entries, seedOf(layer, "k"), CACHE_SCALE),
@@ -98,20 +121,20 @@ export class GpuStep {
     this.head = tensor(s.vocab * s.hidden, HEAD_SEED, scaleOf(s, layers, "head"));
     this.norm = gpu.of(gains(s.hidden, NORM_SEED));
     this.turn = gpu.of(turn(context - 1, s.width, s.theta));
+    /** @type {(n: number) => GPUBuffer} */
     const floats = (n) => gpu.buffer(4 * most * n);
-    Object.assign(this, {
-      x: floats(s.hidden),
-      normed: floats(s.hidden),
-      qkv: floats(m.qkv[0]),
-      attended: floats(s.heads * s.width),
-      inner: floats(2 * s.middle),
-      logits: floats(s.vocab),
-    });
-    await gpu.run(fills);
+    this.x = floats(s.hidden);
+    this.normed = floats(s.hidden);
+    this.qkv = floats(m.qkv[0]);
+    this.attended = floats(s.heads * s.width);
+    this.inner = floats(2 * s.middle);
+    this.logits = floats(s.vocab);
   }
 
   // y (+)= x · Wᵀ, the tile chosen by the batch: weights are read once for as many sequences as
   // a workgroup holds, 64 at most; beyond that the adapter's cache must keep them.
+  /** @type {(batch: number, x: GPUBuffer, xs: number, w: GPUBuffer, size: Dims, y: GPUBuffer,
+   *   ys: number, add?: number) => Promise<GpuCall>} */
   async product(batch, x, xs, w, [rows, columns], y, ys, add = 0) {
     const { gpu, f16 } = this;
     const uniform = gpu.uniform(columns / 4, rows, batch, add, xs / 4, ys);
@@ -126,6 +149,7 @@ export class GpuStep {
   }
 
   // The dispatches of one step of `batch` sequences.
+  /** @type {(batch: number) => Promise<GpuCall[]>} */
   async calls(batch) {
     const { gpu, s, f16, context } = this;
     const { hidden, heads, kv_heads: groups, width, middle, vocab } = s;
@@ -146,7 +170,9 @@ export class GpuStep {
       attend: gpu.uniform(heads, groups, context, { f: 1 / Math.sqrt(width) }),
       gate: gpu.uniform(batch, middle),
     };
+    /** @type {(name: keyof typeof pipelines, buffers: GPUBuffer[], n: number) => GpuCall} */
     const call = (name, buffers, n) => gpu.call(pipelines[name], [...buffers, uniforms[name]], n);
+    /** @type {(gain: GPUBuffer) => GpuCall} */
     const normed = (gain) => call("norm", [this.x, gain, this.normed], batch);
     const rotations = ceil((batch * columns) / 2, 64);
     const list = [call("embed", [this.head, this.x], ceil(batch * hidden, 64))];
@@ -181,12 +207,14 @@ export class GpuStep {
   }
 
   // Times whole steps. {seconds, clock, wall}
+  /** @type {(batch: number, limits: GpuLimits) => Promise<GpuTimes>} */
   async decode(batch, limits) {
     const calls = await this.gpu.guarded(() => this.calls(batch));
     return this.gpu.windows(calls, limits);
   }
 
   // One step; its logits, one array a sequence.
+  /** @type {(batch: number) => Promise<Float32Array[]>} */
   async evaluate(batch) {
     const { gpu, s } = this;
     await gpu.guarded(async () => gpu.run(await this.calls(batch)));

@@ -1,3 +1,4 @@
+// @ts-check
 // The WebAssembly kernels: SIMD of 128 bits, 32-bit floats, written once for every variant.
 //
 // A matrix product here is Y[b][o] = Σ_i X[b][i]·W[o][i]: both operands run along i, so rows of
@@ -7,7 +8,9 @@
 
 import { assemble, call, define, f32, f32x4, i32, i32x4, loop, v128, when } from "./assemble.js";
 
+/** @type {(n: Code) => Code} */
 const bytes = (n) => i32.mul(n, i32.const(4));
+/** @type {(n: number) => number[]} */
 const range = (n) => Array.from({ length: n }, (_, i) => i);
 
 // The same numbers in every language: an integer hash of index and seed ("lowbias32", public
@@ -19,6 +22,7 @@ const fill = define(
   (f) => {
     const [x, end, scale] = [f.local("v128"), f.local("i32"), f.local("v128")];
     const index = f.local("v128");
+    /** @type {(by: number) => Code} */
     const fold = (by) => x.set(v128.xor(x.get, i32x4.shr(x.get, i32.const(by))));
     return [
       end.set(i32.add(f.to.get, bytes(f.count.get))),
@@ -87,12 +91,10 @@ const read = define("read", { from: "i32", size: "i32" }, "i32", (f) => {
     ...loop(
       i32.lt(at[0].get, end.get),
       ...at.map((p, s) =>
-        range(LOADS)
-          .map((i) => {
-            const sum = sums[(s * LOADS + i) % sums.length];
-            return sum.set(i32x4.add(sum.get, v128.load(p.get, 16 * i)));
-          })
-          .flat(),
+        range(LOADS).flatMap((i) => {
+          const sum = sums[(s * LOADS + i) % sums.length];
+          return sum.set(i32x4.add(sum.get, v128.load(p.get, 16 * i)));
+        }),
       ),
       ...at.map((p) => p.add(i32.const(step))),
     ),
@@ -103,16 +105,20 @@ const read = define("read", { from: "i32", size: "i32" }, "i32", (f) => {
   ];
 });
 
+/** @type {(v: Code) => Code} */
 const lanes = (v) =>
   range(4)
     .map((i) => f32x4.lane(v, i))
     .reduce((a, b) => f32.add(a, b));
 
 // One register tile: nb rows of X by no rows of W, `unroll` vectors of i a turn.
+/** @type {(f: Tile, nb: number, no: number, unroll: number, fused: boolean) => Instructions} */
 function tile(f, nb, no, unroll, fused) {
   const size = nb * no * unroll;
   while (f.sums.length < size) f.sums.push(f.local("v128"));
+  /** @type {(b: number, o: number, u: number) => Local} */
   const at = (b, o, u) => f.sums[(b * no + o) * unroll + u];
+  /** @type {(a: Code, b: Code, c: Code) => Code} */
   const madd = (a, b, c) => (fused ? f32x4.fused(a, b, c) : f32x4.add(f32x4.mul(a, b), c));
   const sums = f.sums.slice(0, size);
   return [
@@ -153,6 +159,7 @@ function tile(f, nb, no, unroll, fused) {
 
 // Y = X·Wᵀ, or Y += X·Wᵀ. Strides are bytes; k is a multiple of 8.
 //   x: nx rows, w: nw rows, y: nx rows of nw numbers
+/** @type {(fused: boolean) => Func} */
 const product = (fused) =>
   define(
     "product",
@@ -162,8 +169,11 @@ const product = (fused) =>
     },
     null,
     (f) => {
+      /** @type {(type: ValueType, n: number) => Local[]} */
       const many = (type, n) => range(n).map(() => f.local(type));
-      Object.assign(f, {
+      const tiled = {
+        ...f,
+        /** @type {Local[]} */
         sums: [],
         px: many("i32", 4),
         pw: many("i32", 4),
@@ -176,41 +186,46 @@ const product = (fused) =>
         wrow: f.local("i32"),
         wgap: f.local("i32"),
         ygap: f.local("i32"),
-      });
+      };
       const [o, b, rows] = many("i32", 3);
       const ycol = f.local("i32");
       const start = [
-        f.wrow.set(i32.add(f.w.get, i32.mul(o.get, f.ws.get))),
+        tiled.wrow.set(i32.add(f.w.get, i32.mul(o.get, f.ws.get))),
         ycol.set(i32.add(f.y.get, bytes(o.get))),
       ];
-      const top = [f.xrow.set(f.x.get), f.yrow.set(ycol.get)];
+      const top = [tiled.xrow.set(f.x.get), tiled.yrow.set(ycol.get)];
+      /** @type {(n: number) => Instructions} */
       const down = (n) => [
-        f.xrow.add(i32.mul(f.xs.get, i32.const(n))),
-        f.yrow.add(i32.mul(f.ys.get, i32.const(n))),
+        tiled.xrow.add(i32.mul(f.xs.get, i32.const(n))),
+        tiled.yrow.add(i32.mul(f.ys.get, i32.const(n))),
         b.add(i32.const(n)),
       ];
+      /** @type {(at: Local, n: number, limit: Local) => Code} */
       const room = (at, n, limit) => i32.le(i32.add(at.get, i32.const(n)), limit.get);
       // `no` weight rows at a time, all batch rows inside: weights come from memory once. The
       // rows of a tile lie far apart, each the head of a long stream: what prefetchers like.
+      /** @type {(no: number, widths: number[], unroll: (nb: number, no: number) => number) =>
+       *   Code[]} */
       const sweep = (no, widths, unroll) => [
         ...(no === 1
           ? [rows.set(f.nw.get)]
           : [o.set(i32.const(0)), rows.set(i32.shr(f.nw.get, i32.const(Math.log2(no))))]),
-        f.wgap.set(i32.mul(rows.get, f.ws.get)),
-        f.ygap.set(bytes(rows.get)),
+        tiled.wgap.set(i32.mul(rows.get, f.ws.get)),
+        tiled.ygap.set(bytes(rows.get)),
         loop(
           i32.lt(o.get, rows.get),
           ...start,
           ...top,
           b.set(i32.const(0)),
           ...widths.map((nb) =>
-            loop(room(b, nb, f.nx), ...tile(f, nb, no, unroll(nb, no), fused), ...down(nb)),
+            loop(room(b, nb, f.nx), ...tile(tiled, nb, no, unroll(nb, no), fused), ...down(nb)),
           ),
           o.add(i32.const(1)),
         ),
         // where the last, smaller sweep goes on
         ...(no === 1 ? [] : [o.set(i32.mul(rows.get, i32.const(no)))]),
       ];
+      /** @type {(nb: number, no: number) => number} */
       const few = (nb, no) => (nb * no < 8 ? 2 : 1);
       return [
         when(
@@ -229,10 +244,12 @@ const norm = define(
   null,
   (f) => {
     const [sum, at, v] = [f.local("v128"), f.local("i32"), f.local("v128")];
+    /** @type {(...body: Instructions) => Instructions} */
     const each = (...body) => [
       at.set(i32.const(0)),
       ...loop(i32.lt(at.get, bytes(f.n.get)), ...body, at.add(i32.const(16))),
     ];
+    /** @type {(p: Local) => Code} */
     const of = (p) => i32.add(p.get, at.get);
     const mean = f32.div(lanes(sum.get), f32.from(f.n.get));
     return [
@@ -299,6 +316,7 @@ const scatter = define(
 
 // e^x: 2^n · p(r), n whole, |r| ≤ ln2/2, p the Taylor polynomial of degree 7 (relative error
 // under 2e-7); x is held to where the result is a normal number.
+/** @type {(f: Frame, x: Local, n: Local) => Instructions} */
 function exponential(f, x, n) {
   const POLYNOMIAL = [1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1, 1];
   const r = f.local("v128");
@@ -311,6 +329,7 @@ function exponential(f, x, n) {
     n.set(f32x4.nearest(f32x4.mul(x.get, f32x4.const(Math.LOG2E)))),
     // ln2 in two parts, so that the first product is exact
     r.set(f32x4.sub(x.get, f32x4.mul(n.get, f32x4.const(0.693359375)))),
+    // biome-ignore lint/correctness/noPrecisionLoss: Cephes' constant as it is published
     r.set(f32x4.sub(r.get, f32x4.mul(n.get, f32x4.const(-2.12194440054690583e-4)))),
     x.set(
       f32x4.mul(
@@ -334,6 +353,7 @@ const softmax = define(
     const greatest = range(4)
       .map((i) => f32x4.lane(most.get, i))
       .reduce((a, b) => f32.max(a, b));
+    /** @type {(...body: Instructions) => Instructions} */
     const each = (...body) => [
       at.set(f.x.get),
       ...loop(i32.lt(at.get, end.get), ...body, at.add(i32.const(16))),
@@ -387,6 +407,7 @@ const gate = define("gate", { a: "i32", b: "i32", count: "i32" }, null, (f) => {
 
 // Exact when it returns `turns` products of FLOPS floating-point operations each, run by
 // `call`ing the product kernel again and again from inside, so that timing sees no JavaScript.
+/** @type {(index: number) => Func} */
 const repeat = (index) =>
   define(
     "repeat",
@@ -417,6 +438,7 @@ const repeat = (index) =>
   );
 
 // The module's bytes. memory: {initial, maximum, shared}; fused: relaxed SIMD's multiply-add.
+/** @type {(memory: MemoryLimits, fused: boolean) => Uint8Array<ArrayBuffer>} */
 export function kernels(memory, fused) {
   const list = [product(fused), fill, count, read, norm, rotate, scatter, softmax, gate];
   return assemble(memory, [...list, repeat(0)]);
@@ -425,6 +447,7 @@ export function kernels(memory, fused) {
 // What this browser's WebAssembly has: SIMD at all, fused multiply-add, threads.
 export function abilities() {
   const memory = { initial: 1, maximum: 1, shared: false };
+  /** @type {(code: Uint8Array<ArrayBuffer>) => boolean} */
   const valid = (code) => typeof WebAssembly === "object" && WebAssembly.validate(code);
   return {
     simd: valid(kernels(memory, false)),

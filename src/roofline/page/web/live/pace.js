@@ -1,13 +1,17 @@
+// @ts-check
 // How fast tokens come, from the moments at which they came.
 
 // marks: one list a conversation, [[seconds, tokens made so far], …]. While all write together:
 // {rate: tokens/s of all, steps, seconds, past: tokens made before, on average}, or null.
+/** @type {(marks: Moment[][]) => { rate: number, steps: number, seconds: number,
+ *   past: number } | null} */
 export function pace(marks) {
   if (marks.length === 0 || marks.some((list) => list.length < 2)) return null;
   const from = Math.max(...marks.map((list) => list[0][0]));
-  const until = Math.min(...marks.map((list) => list.at(-1)[0]));
+  const until = Math.min(...marks.map((list) => list[list.length - 1][0]));
   if (!(until > from)) return null;
   // Tokens made at a moment, between two marks in proportion.
+  /** @type {(list: Moment[], moment: number) => number} */
   const at = (list, moment) => {
     const next = list.findIndex(([time]) => time >= moment);
     if (next <= 0) return list[Math.max(0, next)][1];

@@ -1,3 +1,4 @@
+// @ts-check
 // "This browser": a button that measures it, the points as they come, files to keep; and where
 // the page is served with a model file, that model at work.
 
@@ -15,6 +16,7 @@ const MOST_THREADS = 16;
 const READ_BYTES = 512 << 20;
 
 // What a browser of so much memory (GiB, as it says itself) may be asked for, in MiB.
+/** @type {(device: number) => number} */
 const memoryFor = (device) => (device >= 8 ? 1024 : device >= 4 ? 512 : 256);
 
 // The panel's state, drawn by draw(element, t) as often as the language changes. api:
@@ -28,24 +30,32 @@ const memoryFor = (device) => (device >= 8 ? 1024 : device >= 4 ? 512 : 256);
 //   addModel(model) adds a model of the page's form
 //   show(changes)   sets the page's state
 // → {draw, stop, kept}
+/** @type {(api: LiveApi) => LivePanel} */
 export function makeLive(api) {
   const about = { browser: browserName(navigator), version: api.version, date: today() };
+  /** @type {LiveKept} */
   const kept = { messages: [], roofs: {}, plans: {}, machines: {}, points: [], took: 0 };
+  /** @type {LiveChosen} */
   const chosen = {
     model: api.shapes[0].shape.id,
     context: "128",
-    memory: String(memoryFor(navigator.deviceMemory ?? 4)),
+    memory: String(
+      memoryFor(/** @type {{ deviceMemory?: number }} */ (navigator).deviceMemory ?? 4),
+    ),
     part: "both",
   };
   let shape = api.shapes[0];
   let startedAt = 0;
-  let view = null;
+  /** @type {LiveView} */
+  let view; // from the first drawing on
   const session = new Session(api.worker, hear);
   // The page's id of a machine that it took from a file.
+  /** @type {(engine: string) => string | null} */
   const idOf = (engine) => (kept.machines[engine] ? `file-${kept.machines[engine].id}` : null);
   const writer = api.file
     ? makeWriter({
         ...api,
+        file: api.file,
         about,
         roofOf: () => kept.roofs.wasm,
         machineOf: () => [idOf("wasm"), kept.machines.wasm?.name],
@@ -53,7 +63,7 @@ export function makeLive(api) {
     : null;
 
   function begin() {
-    shape = api.shapes.find((x) => x.shape.id === chosen.model);
+    shape = api.shapes.find((x) => x.shape.id === chosen.model) ?? shape;
     Object.assign(kept, { messages: [], roofs: {}, plans: {}, machines: {}, points: [] });
     view.clear();
     startedAt = performance.now();
@@ -75,6 +85,7 @@ export function makeLive(api) {
   }
 
   // What a message changes beside the panel; then it is kept and shown.
+  /** @type {(message: Message) => void} */
   function hear(message) {
     const { type } = message;
     if (type === "roof") {
@@ -108,14 +119,19 @@ export function makeLive(api) {
     } else if (type === "done" || type === "error") {
       kept.took = (performance.now() - startedAt) / 1000;
       // What software says of a GPU is not what the page should stay at.
-      if (kept.roofs.webgpu?.about.software && kept.plans.wasm) {
-        api.show?.({ model: kept.plans.wasm.model, machines: [idOf("wasm")], batch: 1 });
+      if (kept.roofs.webgpu?.about?.software && kept.plans.wasm) {
+        api.show?.({
+          model: kept.plans.wasm.model,
+          machines: [`file-${kept.machines.wasm.id}`],
+          batch: 1,
+        });
       }
     }
     if (type !== "progress") kept.messages.push(message);
     view.tell(message);
   }
 
+  /** @type {(plan: PlanFound) => Values} */
   const planValues = (plan) => ({
     layers: plan.layers,
     of: plan.of,
@@ -124,6 +140,7 @@ export function makeLive(api) {
     bytes: si(plan.bytes, "B"),
   });
 
+  /** @type {(element: HTMLElement, t: Words) => void} */
   function draw(element, t) {
     view = makeView(element, t, { api, chosen, kept, begin, session, planValues });
     for (const message of kept.messages) view.tell(message);
@@ -139,7 +156,9 @@ export function makeLive(api) {
 }
 
 // The panel in one language.
+/** @type {(element: HTMLElement, t: Words, of: LiveOf) => LiveView} */
 function makeView(element, t, { api, chosen, kept, begin, session, planValues }) {
+  /** @type {(name: keyof LiveChosen, options: Option[]) => HTMLElement} */
   const select = (name, options) => {
     const box = h(
       "select",
@@ -185,6 +204,7 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
   const status = h("p", { class: "live-status", role: "status" });
   const notes = h("ul", { class: "live-notes" });
   const [roofs, points] = [h("tbody"), h("tbody")];
+  /** @type {(caption: string, heads: string[], body: HTMLElement) => HTMLElement} */
   const table = (caption, heads, body) =>
     h(
       "div",
@@ -230,6 +250,7 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     for (const box of [roofTable, pointTable, save]) box.hidden = true;
   }
 
+  /** @type {(on: boolean) => void} */
   function busy(on) {
     start.disabled = on;
     halt.hidden = !on;
@@ -238,22 +259,28 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     element.setAttribute("aria-busy", String(on));
   }
 
+  /** @type {(key: string, values?: Values) => void} */
   const say = (key, values) => setText(status, t(`live.${key}`, values));
+  /** @type {(code: string, values?: Values) => void} */
   const note = (code, values = {}) => {
-    const shown =
+    const said =
       typeof values.bytes === "number" ? { ...values, bytes: si(values.bytes, "B") } : values;
-    notes.append(h("li", { "data-code": code }, t(`live.note.${code}`, shown)));
+    notes.append(h("li", { "data-code": code }, t(`live.note.${code}`, said)));
   };
+  /** @type {(of: { spread: number | null }) => string} */
   const spread = (of) => (of.spread === null ? "" : ` ± ${percent(of.spread)}`);
+  /** @type {(...cells: string[]) => HTMLElement} */
   const row = (...cells) =>
     h(
       "tr",
       {},
       cells.map((text, i) => h(i ? "td" : "th", i ? {} : { scope: "row" }, text)),
     );
+  /** @type {(attributes: object, text: string, onclick: () => void) => HTMLElement} */
   const button = (attributes, text, onclick) =>
     h("button", { type: "button", ...attributes, onclick }, text);
 
+  /** @type {Tellers} */
   const shown = {
     progress({ code, fraction, values }) {
       bar.value = fraction;
@@ -287,17 +314,21 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     },
 
     plan(plan) {
-      if (plan.layers === 0) return note("room", planValues(plan));
+      if (plan.layers === 0) {
+        note("room", planValues(plan));
+        return;
+      }
       if (plan.reason) note(`layers.${plan.reason}`, planValues(plan));
       const most = Math.max(...plan.batches);
       if (most < Math.max(...plan.wanted) && plan.engine === "wasm") note("batch", { batch: most });
-      return null;
     },
 
     point(point) {
       const roof = kept.roofs[point.engine];
       const { median } = point.seconds;
-      const first = kept.messages.find((m) => m.type === "point" && m.engine === point.engine);
+      const ofEngine = (/** @type {Message} */ m) =>
+        m.type === "point" && m.engine === point.engine;
+      const first = /** @type {PointFound | undefined} */ (kept.messages.find(ofEngine)) ?? point;
       const speed = point.batch / median;
       const ceiling = Math.min(
         roof.compute[point.format].best,
@@ -328,6 +359,7 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     },
   };
 
+  /** @type {(code: string) => void} */
   function end(code) {
     busy(false);
     const count = kept.points.length;
@@ -338,8 +370,14 @@ function makeView(element, t, { api, chosen, kept, begin, session, planValues })
     save.prepend(button({ id: "live-save-points" }, t("live.save.points"), file));
   }
 
+  /** @type {(message: Message) => void} */
+  function tell(message) {
+    const told = /** @type {((message: Message) => void) | undefined} */ (shown[message.type]);
+    told?.(message);
+  }
+
   clear();
-  return { t, clear, busy, tell: (message) => shown[message.type]?.(message) };
+  return { t, clear, busy, tell };
 }
 
 const today = () => new Date().toISOString().slice(0, 10);

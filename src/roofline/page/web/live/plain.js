@@ -1,3 +1,4 @@
+// @ts-check
 // The decode step in plain JavaScript and double precision: what the kernels must agree with.
 // Slow and short on purpose; the same as tests/page/live/reference.py, which is held against a
 // real model class.
@@ -5,24 +6,28 @@
 import { gains, scaled, tokenOf, turn } from "./numbers.js";
 import { CACHE_SCALE, HEAD_SEED, matrices, NORM_SEED, scaleOf, seedOf } from "./shape.js";
 
+/** @type {(size: Dims, seed: number, scale: number) => Tensor} */
 const tensor = ([rows, columns], seed, scale) => ({
   row: (r) =>
     Float64Array.from({ length: columns }, (_, i) => scaled(r * columns + i, seed, scale)),
   rows,
 });
 
+/** @type {(a: Numbers, b: Numbers) => number} */
 const dot = (a, b) => {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
 };
 
+/** @type {(x: Float64Array, gain: Numbers, epsilon: number) => Float64Array} */
 function norm(x, gain, epsilon) {
   const scale = 1 / Math.sqrt(dot(x, x) / x.length + epsilon);
   return x.map((v, i) => v * scale * gain[i]);
 }
 
 // One row of weights at a time, for all sequences.
+/** @type {(xs: Float64Array[], w: Tensor) => Float64Array[]} */
 function times(xs, w) {
   const out = xs.map(() => new Float64Array(w.rows));
   for (let r = 0; r < w.rows; r++) {
@@ -34,6 +39,7 @@ function times(xs, w) {
   return out;
 }
 
+/** @type {(x: Float64Array, d: number, table: Numbers) => void} */
 function rotate(x, d, table) {
   const half = d / 2;
   for (let h = 0; h < x.length; h += d) {
@@ -46,16 +52,20 @@ function rotate(x, d, table) {
 }
 
 // A sequence's attention over a cache of random entries, the last its own.
+/** @type {(s: Shape, layer: number, b: number, context: number, qkv: Float64Array) =>
+ *   Float64Array} */
 function attend(s, layer, b, context, qkv) {
   const { heads, kv_heads: groups, width: d } = s;
   const own = heads / groups;
   const out = new Float64Array(heads * d);
   for (let g = 0; g < groups; g++) {
     const at = b * groups + g;
+    /** @type {(t: number, i: number) => number} */
     const key = (t, i) =>
       t === context - 1
         ? qkv[(heads + g) * d + i]
         : scaled((at * context + t) * d + i, seedOf(layer, "k"), CACHE_SCALE);
+    /** @type {(t: number, i: number) => number} */
     const value = (t, i) =>
       t === context - 1
         ? qkv[(heads + groups + g) * d + i]
@@ -78,15 +88,19 @@ function attend(s, layer, b, context, qkv) {
 }
 
 // Logits of a step: an array of vocab numbers for each sequence.
+/** @type {(s: Shape, layers: number, batch: number, context: number) => Float64Array[]} */
 export function plainStep(s, layers, batch, context) {
   const m = matrices(s);
   const head = tensor([s.vocab, s.hidden], HEAD_SEED, scaleOf(s, layers, "head"));
   const table = turn(context - 1, s.width, s.theta);
   const rotated = (s.heads + s.kv_heads) * s.width;
+  /** @type {(xs: Float64Array[], ys: Float64Array[]) => void} */
   const add = (xs, ys) => xs.forEach((x, b) => x.forEach((_, i) => (x[i] += ys[b][i])));
   const xs = Array.from({ length: batch }, (_, b) => head.row(tokenOf(b, s.vocab)));
   for (let layer = 0; layer < layers; layer++) {
+    /** @type {(name: MatrixName) => Tensor} */
     const of = (name) => tensor(m[name], seedOf(layer, name), scaleOf(s, layers, name));
+    /** @type {(name: "norm_in" | "norm_mid") => Float64Array[]} */
     const normed = (name) => {
       const gain = gains(s.hidden, seedOf(layer, name));
       return xs.map((x) => norm(x, gain, s.epsilon));
@@ -119,12 +133,14 @@ export const SMALL = {
 };
 
 // The largest difference of two sets of logits, relative to the root mean square of the second.
+/** @type {(found: Numbers[], expected: Numbers[]) => number} */
 export function difference(found, expected) {
   let [worst, square, n] = [0, 0, 0];
   expected.forEach((row, b) => {
     for (let i = 0; i < row.length; i++) {
       const off = Math.abs(found[b][i] - row[i]);
-      worst = off <= worst ? worst : off; // a NaN is the worst
+      // biome-ignore lint/complexity/useMathMinMax: a NaN is the worst
+      worst = off <= worst ? worst : off;
       square += row[i] ** 2;
       n += 1;
     }

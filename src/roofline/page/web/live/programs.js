@@ -1,3 +1,4 @@
+// @ts-check
 // What a team of WebAssembly threads runs: probes of the roof, and the decode step.
 //
 // A program is called on every thread with the same options and meets the others at barriers;
@@ -12,6 +13,7 @@ const now = () => performance.now() / 1000;
 
 // Runs `once` again and again, limits.turns times a window; seconds of a turn, one number a
 // window, as the first thread sees it.
+/** @type {(t: Thread, limits: Limits, once: () => void) => number[]} */
 function windows(t, limits, once) {
   const { turns = 1 } = limits;
   const seconds = [];
@@ -28,6 +30,7 @@ function windows(t, limits, once) {
 }
 
 // Reads `bytes` at `at`, each thread its part. {seconds, bytes, correct}
+/** @type {(t: Thread, job: { at: number, bytes: number, limits: Limits }) => Timed} */
 function readMemory(t, { at, bytes, limits }) {
   const each = Math.floor(bytes / t.count / 4096) * 4096;
   const from = at + t.index * each;
@@ -45,16 +48,18 @@ function readMemory(t, { at, bytes, limits }) {
   t.barrier();
   if (!correct) t.words[at / 4] = 0;
   t.barrier();
-  return { seconds, bytes: each * t.count, correct: t.words[at / 4] === 1 };
+  return { seconds, flops: 0, bytes: each * t.count, correct: t.words[at / 4] === 1 };
 }
 
 // Products of X (rows × k) with W (k × k, held in cache), each thread its own.
+/** @type {(t: Thread, job: MultiplyJob) => Timed} */
 function multiply(t, { at, rows, k, products, limits }) {
   const x = at + t.index * 4 * k * (k + 2 * rows);
   const w = x + 4 * k * rows;
   const y = w + 4 * k * k;
   t.kernels.fill(x, rows * k, 0, 1, 1);
   t.kernels.fill(w, k * k, 0, 2, 1);
+  /** @type {(n: number) => void} */
   const go = (n) => t.kernels.repeat(n, x, 4 * k, rows, w, 4 * k, k, k, y, 4 * k);
   go(1);
   let correct = true;
@@ -68,17 +73,25 @@ function multiply(t, { at, rows, k, products, limits }) {
     correct &&= Math.abs(t.floats[y / 4 + b * k + o] - sum) < 1e-3 * Math.sqrt(k);
   }
   const seconds = windows(t, limits, () => go(products));
-  return { seconds, flops: 2 * rows * k * k * products * t.count, correct };
+  return { seconds, flops: 2 * rows * k * k * products * t.count, bytes: 0, correct };
 }
 
+/** @type {MatrixName[]} */
+const MATRICES = ["qkv", "out", "gate_up", "down"];
+const NORMS = /** @type {const} */ (["norm_in", "norm_mid"]);
 const BLOCK = 16; // sequences that pass through the weights together
 const PANEL = 128 << 10; // bytes of weights that a cache keeps meanwhile
+/** @type {(n: number) => number} */
 const align = (n) => Math.ceil(n / 64) * 64;
+/** @type {(context: number) => number} */
 export const padded = (context) => Math.ceil(context / 8) * 8;
 
 // Where everything of a step lies in memory, from `at` on; `end` is the first byte after it.
+/** @type {(s: Shape, layers: number, batch: number, context: number, threads: number,
+ *   at: number) => Places} */
 export function layout(s, layers, batch, context, threads, at) {
   let end = at;
+  /** @type {(floats: number) => number} */
   const take = (floats) => {
     const here = end;
     end = align(end + 4 * floats);
@@ -99,20 +112,28 @@ export function layout(s, layers, batch, context, threads, at) {
     scores: Array.from({ length: threads }, () => take(own * rows)),
     head: take(s.vocab * s.hidden),
   };
-  places.layers = Array.from({ length: layers }, () => ({
-    ...Object.fromEntries(Object.entries(m).map(([name, [r, c]]) => [name, take(r * c)])),
+  /** @type {(size: Dims) => number} */
+  const matrix = ([r, c]) => take(r * c);
+  /** @type {LayerPlaces[]} */
+  const each = Array.from({ length: layers }, () => ({
+    qkv: matrix(m.qkv),
+    out: matrix(m.out),
+    gate_up: matrix(m.gate_up),
+    down: matrix(m.down),
     norm_in: take(s.hidden),
     norm_mid: take(s.hidden),
     k: take(batch * s.kv_heads * context * s.width),
     v: take(batch * s.kv_heads * s.width * rows),
   }));
-  return { ...places, end };
+  return { ...places, layers: each, end };
 }
 
 // Writes weights, cache and tables of a step.
+/** @type {(t: Thread, job: StepJob) => number} */
 function prepare(t, { s, layers, batch, context, at }) {
   const p = layout(s, layers, batch, context, t.count, at);
   const m = matrices(s);
+  /** @type {(to: number, size: Dims, seed: number, scale: number) => void} */
   const matrix = (to, [rows, columns], seed, scale) => {
     const [from, until] = t.part(rows);
     const here = to + 4 * from * columns;
@@ -121,8 +142,8 @@ function prepare(t, { s, layers, batch, context, at }) {
   const [first, last] = t.part(batch * s.kv_heads);
   for (let layer = 0; layer < layers; layer++) {
     const of = p.layers[layer];
-    for (const [name, size] of Object.entries(m)) {
-      matrix(of[name], size, seedOf(layer, name), scaleOf(s, layers, name));
+    for (const name of MATRICES) {
+      matrix(of[name], m[name], seedOf(layer, name), scaleOf(s, layers, name));
     }
     matrix(of.k, [batch * s.kv_heads, context * s.width], seedOf(layer, "k"), CACHE_SCALE);
     for (let row = first * s.width; row < last * s.width; row++) {
@@ -132,7 +153,7 @@ function prepare(t, { s, layers, batch, context, at }) {
       t.floats.fill(0, to / 4 + context, to / 4 + padded(context));
     }
     if (t.index === 0) {
-      for (const name of ["norm_in", "norm_mid"]) {
+      for (const name of NORMS) {
         t.floats.set(gains(s.hidden, seedOf(layer, name)), of[name] / 4);
       }
     }
@@ -148,6 +169,8 @@ function prepare(t, { s, layers, batch, context, at }) {
 
 // One step of `batch` sequences, each with one new token. Threads share the rows of every
 // matrix, so that each weight is read once for the whole batch, and the sequences' caches.
+/** @type {(t: Thread, s: Shape, p: Places, layers: number, batch: number, context: number) =>
+ *   boolean} */
 function step(t, s, p, layers, batch, context) {
   const { kernels } = t;
   const { hidden, width, heads, kv_heads: groups, middle, vocab, epsilon } = s;
@@ -155,6 +178,8 @@ function step(t, s, p, layers, batch, context) {
   const columns = (heads + 2 * groups) * width;
   // x, y: [address, numbers a row]; rows [from, to) of w, `k` numbers each. Large batches pass in
   // blocks through panels of weights small enough for a cache: from memory each comes once.
+  /** @type {(x: View2, w: number, k: number, from: number, to: number, y: View2, add: number) =>
+   *   void} */
   const rows = (x, w, k, from, to, y, add) => {
     const panel = batch > BLOCK ? 4 * Math.max(1, Math.floor(PANEL / (16 * k))) : to - from;
     for (let row = from; row < to; row += panel) {
@@ -167,13 +192,16 @@ function step(t, s, p, layers, batch, context) {
       }
     }
   };
+  /** @type {(x: View2, w: number, k: number, n: number, y: View2, add: number) => void} */
   const product = (x, w, k, n, y, add) =>
     t.share(n, 4, (from, to) => rows(x, w, k, from, to, y, add));
+  /** @type {(gain: number) => void} */
   const norm = (gain) => {
     for (let b = 0; b < batch; b++) {
       kernels.norm(p.x + 4 * b * hidden, gain, normed + 4 * b * hidden, hidden, epsilon);
     }
   };
+  /** @type {View2} */
   const x = [p.x, hidden];
   for (let b = 0; b < batch; b++) {
     if (b % t.count === t.index) {
@@ -194,6 +222,7 @@ function step(t, s, p, layers, batch, context) {
     product([p.attended, heads * width], of.out, heads * width, hidden, x, 1);
     t.barrier();
     norm(of.norm_mid);
+    /** @type {View2} */
     const y = [p.inner, 2 * middle];
     t.share(middle, 4, (from, to) => {
       rows([normed, hidden], of.gate_up, hidden, from, to, y, 0);
@@ -215,6 +244,8 @@ function step(t, s, p, layers, batch, context) {
 
 // Attention of one sequence's group of heads: rotate, append to the cache, score every entry,
 // weigh, sum. Values lie transposed, so that both products run along rows.
+/** @type {(t: Thread, s: Shape, p: Places, of: LayerPlaces, at: number, context: number) =>
+ *   void} */
 function attend(t, s, p, of, at, context) {
   const { kernels } = t;
   const { width, heads, kv_heads: groups } = s;
@@ -239,7 +270,8 @@ function attend(t, s, p, of, at, context) {
   kernels.product(scores, 4 * n, own, values, 4 * n, width, n, out, wide, 0);
 }
 
-// Times whole steps. {seconds, finished}
+// Times whole steps: seconds of those that were finished.
+/** @type {(t: Thread, job: DecodeJob) => Timed} */
 function decode(t, { s, layers, batch, most, context, at, limits }) {
   const p = layout(s, layers, most, context, t.count, at);
   let finished = step(t, s, p, layers, batch, context); // once unmeasured
@@ -248,10 +280,11 @@ function decode(t, { s, layers, batch, most, context, at, limits }) {
         finished = step(t, s, p, layers, batch, context);
       })
     : [];
-  return { seconds: finished ? seconds : seconds.slice(0, -1), finished };
+  return { seconds: finished ? seconds : seconds.slice(0, -1), flops: 0, bytes: 0, correct: true };
 }
 
 // One step; its logits, one array a sequence.
+/** @type {(t: Thread, job: Omit<DecodeJob, "limits">) => Float32Array[]} */
 function evaluate(t, { s, layers, batch, most, context, at }) {
   const p = layout(s, layers, most, context, t.count, at);
   step(t, s, p, layers, batch, context);

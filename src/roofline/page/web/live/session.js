@@ -1,13 +1,26 @@
+// @ts-check
 // A measurement as the page sees it: start, listen, stop. The page never waits for it.
 
-import { makeWorker } from "./trusted.js";
+import { makeWorker, textOf } from "./trusted.js";
 
 const PATIENCE = 1500; // ms between asking to stop and ending the worker
 
 export class Session {
   // text: the worker's script; hear(message) is told of everything, at last of done or error.
+  /**
+   * @param {string} text
+   * @param {(message: Message) => void} hear
+   */
   constructor(text, hear) {
-    Object.assign(this, { text, hear, worker: null, control: null, timer: 0, hidden: false });
+    this.text = text;
+    this.hear = hear;
+    /** @type {Worker | null} */
+    this.worker = null;
+    /** @type {Int32Array | null} */
+    this.control = null;
+    this.url = "";
+    this.timer = 0;
+    this.hidden = false;
     this.watch = () => {
       if (document.visibilityState !== "hidden" || !this.running) return;
       if (!this.hidden) hear({ type: "note", code: "hidden", values: {} });
@@ -19,36 +32,38 @@ export class Session {
     return this.worker !== null;
   }
 
+  /** @type {(options: MeasureOptions) => void} */
   start(options) {
     this.hidden = false;
-    let made;
+    /** @type {Worker} */
+    let worker;
     try {
-      const url = URL.createObjectURL(new Blob([this.text], { type: "text/javascript" }));
-      made = { url, worker: makeWorker(url) };
+      this.url = URL.createObjectURL(new Blob([this.text], { type: "text/javascript" }));
+      worker = makeWorker(this.url);
     } catch (error) {
-      this.hear({ type: "error", code: "worker", values: { detail: String(error.message) } });
+      this.hear({ type: "error", code: "worker", values: { detail: textOf(error) } });
       return;
     }
-    Object.assign(this, made);
+    this.worker = worker;
     document.addEventListener("visibilitychange", this.watch);
     this.watch();
-    this.worker.onmessage = ({ data }) => {
+    worker.onmessage = ({ data }) => {
       if (data.type === "ready") this.control = data.control;
       const last = data.type === "done" || data.type === "error";
       if (last) this.end();
       this.hear(this.hidden && data.type === "point" ? { ...data, hidden: true } : data);
     };
-    this.worker.onerror = (event) => {
+    worker.onerror = (event) => {
       event.preventDefault();
       this.end();
       this.hear({ type: "error", code: "worker", values: { detail: event.message ?? "" } });
     };
-    this.worker.postMessage({ type: "measure", options });
+    worker.postMessage({ type: "measure", options });
   }
 
   // Asks the worker to stop; one that does not is ended. What was found stays.
   stop() {
-    if (!this.running || this.timer) return;
+    if (!this.worker || this.timer) return;
     if (this.control) Atomics.store(this.control, 2, 1);
     this.worker.postMessage({ type: "stop" });
     this.timer = setTimeout(() => {
@@ -63,6 +78,7 @@ export class Session {
     document.removeEventListener("visibilitychange", this.watch);
     this.worker?.terminate();
     URL.revokeObjectURL(this.url);
-    Object.assign(this, { worker: null, control: null });
+    this.worker = null;
+    this.control = null;
   }
 }

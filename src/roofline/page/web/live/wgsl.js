@@ -1,9 +1,13 @@
+// @ts-check
 // The kernels of the decode step and of the probes in WGSL. E is the element that weights and
 // cache are stored in, f32 or f16; activations are f32.
 
+/** @type {(n: number) => number[]} */
 const range = (n) => Array.from({ length: n }, (_, i) => i);
+/** @type {(n: number, of: (i: number) => string) => string} */
 const lines = (n, of) => range(n).map(of).join("\n");
 
+/** @type {(f16: boolean) => string} */
 const head = (f16) => `${f16 ? "enable f16;\n" : ""}alias E = ${f16 ? "f16" : "f32"};\n`;
 
 const HASH = `
@@ -21,6 +25,7 @@ fn number(index: u32, seed: u32) -> f32 {
 
 // Random numbers. Where inner > 0 the element (row, t, j) of rows × inner × width has the index
 // of (row, j, t): values are numbered as the transposed cache of the other engine holds them.
+/** @type {(f16: boolean) => string} */
 export const fill = (f16) => `${head(f16)}${HASH}
 struct P { count: u32, seed: u32, scale: f32, inner: u32, width: u32 }
 @group(0) @binding(0) var<storage, read_write> to: array<E>;
@@ -39,6 +44,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) n: ve
 }`;
 
 // Integers whose sum is known, and their sum: reads every word once.
+/** @type {(factor: number) => string} */
 export const count = (factor) => `
 @group(0) @binding(0) var<storage, read_write> to: array<vec4<u32>>;
 @compute @workgroup_size(256)
@@ -48,6 +54,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) n: ve
   }
 }`;
 
+/** @type {(groups: number) => string} */
 export const read = (groups) => `
 @group(0) @binding(0) var<storage, read> words: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read_write> sums: array<u32>;
@@ -70,6 +77,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_inde
   if (l == 0u) { sums[w.x] = shared_sums[0]; }
 }`;
 
+/** @type {(f16: boolean) => string} */
 const PRODUCT = (f16) => `${head(f16)}
 struct P { k4: u32, rows: u32, batch: u32, add: u32, xs4: u32, ys: u32 }
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
@@ -85,6 +93,7 @@ fn put(b: u32, row: u32, value: f32) {
 
 // Y[b][row] = Σ_i X[b][i]·W[row][i] for up to nb sequences: a workgroup takes four rows of
 // weights and runs along them, 64 vectors at a time; each weight is read once.
+/** @type {(f16: boolean, nb: number) => string} */
 export const few = (f16, nb) => `${PRODUCT(f16)}
 var<workgroup> parts: array<f32, ${64 * nb * 4}>;
 @compute @workgroup_size(64)
@@ -120,6 +129,7 @@ ${lines(nb, (b) => lines(4, (r) => `  parts[l * ${4 * nb}u + ${4 * b + r}u] = s$
 // The same for many: a workgroup makes 64 rows × tb sequences from tiles held close by. With
 // f16, four products are added in f16 and then to a sum in f32.
 const DEPTH = 4; // vectors of a tile
+/** @type {(f16: boolean, tb: number) => string} */
 export const many = (f16, tb) => {
   const each = tb / 8;
   return `${PRODUCT(f16)}
@@ -163,6 +173,7 @@ ${lines(each, (b) => lines(4, (r) => `  put(before + tb * ${each}u + ${b}u, firs
 };
 
 // x[b] = head[token of b]
+/** @type {(f16: boolean) => string} */
 export const embed = (f16) => `${head(f16)}
 struct P { hidden: u32, vocab: u32, batch: u32 }
 @group(0) @binding(0) var<storage, read> table: array<E>;
@@ -176,6 +187,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }`;
 
 // y = x / sqrt(mean(x²) + epsilon) · gain, a workgroup a sequence.
+/** @type {() => string} */
 export const norm = () => `
 struct P { hidden: u32, epsilon: f32 }
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -199,6 +211,7 @@ fn main(@builtin(workgroup_id) g: vec3u, @builtin(local_invocation_index) l: u32
 }`;
 
 // Rotates queries in place; rotates keys into the cache; copies values into it.
+/** @type {(f16: boolean) => string} */
 export const rotate = (f16) => `${head(f16)}
 struct P { batch: u32, heads: u32, groups: u32, half: u32, context: u32 }
 @group(0) @binding(0) var<storage, read_write> qkv: array<f32>;
@@ -238,8 +251,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 
 // Attention of one sequence's group of heads, a workgroup each: 64 entries at a time are
 // scored, weighed against the greatest score so far, and added up; the cache is read once.
+/** @type {(f16: boolean, width: number, own: number) => string} */
 export const attend = (f16, width, own) => {
   const dims = Math.ceil(width / 64);
+  /** @type {(of: (i: number) => string) => string} */
   const heads = (of) => lines(own, of);
   return `${head(f16)}
 struct P { heads: u32, groups: u32, context: u32, scale: f32 }
@@ -310,6 +325,7 @@ ${heads((h) => `    y[to + ${h * width + 64 * d}u] = o${h}_${d} / total[${h}];`)
 };
 
 // y[b][i] = a / (1 + e^-a) · c over a row of 2·middle numbers, a first
+/** @type {() => string} */
 export const gate = () => `
 struct P { batch: u32, middle: u32 }
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;

@@ -1,3 +1,4 @@
+// @ts-check
 // The worker that measures: told what to measure, it tells what it finds as it finds it.
 //
 //   in   {type: "measure", options}, {type: "stop"}; {type: "join", start} to one of its threads
@@ -13,12 +14,14 @@ import { programs } from "./programs.js";
 import { summary } from "./sampling.js";
 import { ledger, plan, totals } from "./shape.js";
 import { makeMemory, serve, stop, Team } from "./team.js";
-import { makeWorker } from "./trusted.js";
+import { makeWorker, textOf } from "./trusted.js";
 
 const START = 65536; // what lies below is never touched
 const LEAST_MEMORY = 128 << 20;
+/** @type {Record<string, number>} */
 const TOLERANCE = { fp32: 1e-4, fp16: 5e-2 };
 const now = () => performance.now() / 1000;
+/** @type {(type: string, message: object) => void} */
 const send = (type, message) => self.postMessage({ type, ...message });
 const own = () => makeWorker(self.location.href);
 // The page draws what it was told, on processors that are idle then; and a stop is heard.
@@ -26,9 +29,11 @@ const breathe = () => new Promise((resolve) => setTimeout(resolve, 60));
 
 // What one measurement has at hand: options, the way to stop it, the time it may take.
 class Run {
+  /** @param {MeasureOptions} options */
   constructor(options) {
     this.options = options;
     this.end = now() + options.seconds;
+    /** @type {Int32Array | null} */
     this.control = null;
     this.halted = false;
     this.clock = resolution();
@@ -49,6 +54,7 @@ class Run {
   }
 
   // Of two parts the first leaves a third of the time to the second.
+  /** @type {(part: string) => number} */
   leftFor(part) {
     return part === "wasm" && this.options.gpu ? this.left - this.options.seconds / 3 : this.left;
   }
@@ -73,6 +79,7 @@ function resolution() {
 }
 
 // A team with as much memory as asked for, or half, or a quarter, …
+/** @type {(run: Run, able: Abilities) => Promise<{ team: Team, bytes: number }>} */
 async function makeTeam(run, able) {
   const count = able.threads ? run.options.threads : 1;
   for (let bytes = run.options.memory; ; bytes /= 2) {
@@ -80,7 +87,7 @@ async function makeTeam(run, able) {
     try {
       made = makeMemory(Math.min(bytes, 2 ** 32 - 2 ** 20), able.threads);
     } catch (error) {
-      if (bytes / 2 < LEAST_MEMORY) throw new GpuError("wasm.memory", String(error.message));
+      if (bytes / 2 < LEAST_MEMORY) throw new GpuError("wasm.memory", textOf(error));
       send("note", { code: "memory", values: { bytes: bytes / 2 } });
       continue;
     }
@@ -92,22 +99,29 @@ async function makeTeam(run, able) {
 }
 
 // Runs a program once to learn how long it takes, then in windows that the clock can time.
+/** @type {(run: Run, team: Team, name: "readMemory" | "multiply" | "decode", options: object, limits: Limits,
+ *   count: number) => Timed} */
 function timed(run, team, name, options, limits, count) {
-  const go = (own) => team.run(programs[name], name, { ...options, limits: own }, count);
+  const program = /** @type {(t: Thread, job: object) => Timed} */ (programs[name]);
+  /** @type {(own: Limits) => Timed} */
+  const go = (own) => team.run(program, name, { ...options, limits: own }, count);
   const once = go({ least: 1, most: 1, seconds: 0 });
   if (run.stopped || once.seconds.length === 0) return { ...once, seconds: [] };
   const turns = Math.max(1, Math.ceil(run.window / Math.max(once.seconds[0], run.clock)));
   return go({ ...limits, turns });
 }
 
+/** @type {(amount: number, seconds: number[]) => Rate} */
 const rate = (amount, seconds) => {
   const { least, median, spread, samples } = summary(seconds);
   return { best: amount / least, median: amount / median, spread, samples };
 };
 
+/** @type {(code: string, fraction: number, values?: Values) => void} */
 const stage = (code, fraction, values = {}) => send("progress", { code, fraction, values });
 
 // Read bandwidth with 1, 2, 4, … threads; the best of them, and its number of threads.
+/** @type {(run: Run, team: Team, bytes: number) => (Rate & { threads: number }) | null} */
 function readRoof(run, team, bytes) {
   const counts = [];
   for (let n = 1; n < team.size; n *= 2) counts.push(n);
@@ -129,9 +143,10 @@ function readRoof(run, team, bytes) {
   }
   // More threads, unless fewer are clearly faster: a busy machine blurs small differences.
   const most = Math.max(...found.map((f) => f.best));
-  return found.findLast((f) => f.best >= 0.95 * most);
+  return found.findLast((f) => f.best >= 0.95 * most) ?? null;
 }
 
+/** @type {(run: Run) => Promise<void>} */
 async function measureWasm(run) {
   const able = abilities();
   if (!able.simd) {
@@ -186,6 +201,7 @@ async function measureWasm(run) {
 }
 
 // The kernels against plain JavaScript, on a step small enough for that; false where stopped.
+/** @type {(run: Run, team: Team) => boolean} */
 function checkWasm(run, team) {
   const most = 5;
   for (const [batch, context] of [
@@ -201,11 +217,14 @@ function checkWasm(run, team) {
   return true;
 }
 
+/** @type {(engine: string, off: number, format: string) => void} */
 function judge(engine, off, format) {
   send("check", { engine, off, format });
   if (!(off < TOLERANCE[format])) throw new GpuError("wrong", `${engine} ${format} ${off}`);
 }
 
+/** @type {(engine: string, run: Run, batch: number, layers: number, size: number,
+ *   seconds: number[], extra: object) => void} */
 function point(engine, run, batch, layers, size, seconds, extra) {
   const { shape: s, context } = run.options;
   const { least, median, spread, samples } = summary(seconds);
@@ -217,6 +236,7 @@ function point(engine, run, batch, layers, size, seconds, extra) {
   });
 }
 
+/** @type {(run: Run) => Promise<void>} */
 async function measureGpu(run) {
   stage("gpu.start", 0.6);
   let gpu;
@@ -231,14 +251,14 @@ async function measureGpu(run) {
     await climbGpu(run, gpu);
   } catch (error) {
     // A lost device or a full memory ends this part, not the page.
-    const known =
-      error instanceof GpuError ? error : new GpuError("gpu.error", String(error.message));
+    const known = error instanceof GpuError ? error : new GpuError("gpu.error", textOf(error));
     send("note", { code: known.code, values: { detail: known.detail } });
   } finally {
     gpu.close();
   }
 }
 
+/** @type {(run: Run, gpu: Gpu) => Promise<void>} */
 async function climbGpu(run, gpu) {
   const { about } = gpu;
   const { shape: s, context, batches } = run.options;
@@ -274,6 +294,7 @@ async function climbGpu(run, gpu) {
   if (stopped()) return;
   if (!read.correct) throw new GpuError("wrong", "webgpu read");
   const bandwidth = { ...rate(read.bytes, read.seconds), clock: read.clock };
+  /** @type {Record<string, Rate & { clock: string }>} */
   const compute = {};
   for (const format of formats) {
     stage("gpu.multiply", 0.7, { format });
@@ -285,7 +306,7 @@ async function climbGpu(run, gpu) {
   send("roof", { engine: "webgpu", about, bandwidth, compute });
   await breathe();
 
-  const format = formats.at(-1);
+  const format = formats[formats.length - 1];
   const bytes = format === "fp16" ? 2 : 4;
   const room = {
     ...{ memory: run.options.memory, size: bytes, binding: about.binding },
@@ -329,8 +350,10 @@ async function climbGpu(run, gpu) {
     send("note", { code: before ? "time" : "time.none", values: { batch: before } });
 }
 
+/** @type {Run | null} */
 let run = null;
 
+/** @type {(options: MeasureOptions) => Promise<void>} */
 async function measure(options) {
   try {
     run = new Run(options);
@@ -341,7 +364,7 @@ async function measure(options) {
     const known = error instanceof GpuError;
     send("error", {
       code: known ? error.code : error instanceof RangeError ? "wasm.memory" : "failed",
-      values: { detail: known ? error.detail : String(error?.message ?? error) },
+      values: { detail: known ? error.detail : textOf(error) },
     });
   }
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // A real model that writes: its tokens as they come, and beside them what each costs, from the
 // file's own tensors, against this browser's measured roof.
 
@@ -5,7 +6,7 @@ import { h, setText } from "../dom.js";
 import { digits, percent, si } from "../units.js";
 import { bind, costs, step } from "../work.js";
 import { pace } from "./pace.js";
-import { makeWorker } from "./trusted.js";
+import { makeWorker, textOf } from "./trusted.js";
 
 const COUNTS = [1, 2, 4, 8];
 const CONTEXT = 4096; // tokens of all conversations together
@@ -13,8 +14,11 @@ const CONTEXT = 4096; // tokens of all conversations together
 const WIDE = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 5, 3, 1, 4, 1]);
 
 // What a step of n conversations costs, at a context. file.model: as the page has it.
+/** @type {(file: LiveFile, formats: Record<string, Format>, count: number, context: number) =>
+ *   { flops: number, bytes: number, intensity: number }} */
 export function costOf(file, formats, count, context) {
   const table = bind(file.model, {}, formats);
+  if (!table) throw new Error("one device has tables of every model");
   const rows = costs(table, step.decode(count, Math.max(1, Math.round(context))));
   const flops = rows.reduce((n, r) => n + r.flops, 0);
   const bytes = rows.reduce((n, r) => n + r.bytes, 0);
@@ -23,14 +27,25 @@ export function costOf(file, formats, count, context) {
 
 // api.file: {name, size, model, engine, version}; api.roofOf(): this browser's roof or undefined,
 // api.machineOf(): [the page's id, the name] of its machine, or nulls.
+/** @type {(api: WriterApi) => { draw: (element: HTMLElement, t: Words) => void,
+ *   kept: WriterKept }} */
 export function makeWriter(api) {
   const { file, formats } = api;
+  /** @type {WriterChosen} */
   const chosen = { prompt: null, tokens: "48", count: "1", threads: null };
+  /** @type {WriterKept} */
   const kept = { texts: [], results: [], note: null, status: null };
-  let [worker, loaded, job, view] = [null, null, null, null];
+  /** @type {Worker | null} */
+  let worker = null;
+  /** @type {string | null} */
+  let loaded = null;
+  /** @type {WriterJob | null} */
+  let job = null;
+  /** @type {WriterView} */
+  let view; // from the first drawing on
 
   const ask = () => ({
-    prompt: chosen.prompt,
+    prompt: chosen.prompt ?? "",
     tokens: Number(chosen.tokens),
     count: Number(chosen.count),
   });
@@ -42,19 +57,30 @@ export function makeWriter(api) {
         ? null
         : "isolated"
       : "memory64";
-    if (able) return problem(able);
-    job = { ...ask(), marks: [], start: performance.now() };
-    kept.texts = Array.from({ length: job.count }, () => "");
+    if (able) {
+      problem(able);
+      return;
+    }
+    const asked = ask();
+    job = { ...asked, marks: [], own: [], start: performance.now() };
+    kept.texts = Array.from({ length: asked.count }, () => "");
     view.texts();
     view.busy(true);
-    if (worker && loaded === chosen.threads) return worker.postMessage({ type: "write", ...ask() });
+    if (worker && loaded === chosen.threads) {
+      worker.postMessage({ type: "write", ...asked });
+      return;
+    }
     worker?.terminate();
     loaded = null;
+    /** @type {Worker} */
+    let made;
     try {
-      worker = makeWorker("live/engine.js", { type: "module" });
+      made = makeWorker("live/engine.js", { type: "module" });
     } catch (error) {
-      return problem("engine", { detail: String(error.message) });
+      problem("engine", { detail: textOf(error) });
+      return;
     }
+    worker = made;
     worker.onmessage = ({ data }) => heard[data.type](data);
     worker.onerror = (event) => {
       event.preventDefault();
@@ -76,6 +102,7 @@ export function makeWriter(api) {
     [worker, loaded] = [null, null];
   }
 
+  /** @type {(code: string, values?: Values) => void} */
   function problem(code, values = {}) {
     job = null;
     kept.note = { code, values };
@@ -84,18 +111,20 @@ export function makeWriter(api) {
     view.note();
   }
 
+  /** @type {(key: string | null, values?: Values) => void} */
   function say(key, values = {}) {
-    kept.status = key && { key, values };
+    kept.status = key ? { key, values } : null;
     view.status();
   }
 
+  /** @type {Record<string, (data: any) => void>} */
   const heard = {
     loading: ({ loaded: n, total }) =>
       say("loading", { part: percent(n / total), size: si(total, "B") }),
     loaded: ({ threads }) => {
       loaded = chosen.threads;
       say("reading", { threads });
-      worker.postMessage({ type: "write", ...ask() });
+      worker?.postMessage({ type: "write", ...ask() });
     },
     token: ({ conversation, text, count }) => {
       if (!job) return;
@@ -108,8 +137,9 @@ export function makeWriter(api) {
     },
     finished: ({ conversation, timings }) => {
       // The engine's own count of the prompt's tokens.
-      if (job && timings) job.prompt = timings.prompt_n + (timings.cache_n ?? 0);
-      if (job) job[`engine${conversation}`] = timings?.predicted_per_second;
+      if (!job) return;
+      if (timings) job.read = timings.prompt_n + (timings.cache_n ?? 0);
+      job.own[conversation] = timings?.predicted_per_second;
     },
     idle: ({ stopped }) => {
       finish(stopped);
@@ -120,17 +150,20 @@ export function makeWriter(api) {
     },
   };
 
+  /** @type {(stopped: boolean) => void} */
   function finish(stopped) {
     const found = job && job.marks.filter(Boolean).length === job.count ? pace(job.marks) : null;
-    if (found && found.steps >= 4) record(found, job);
+    if (job && found && found.steps >= 4) record(found, job);
     say(stopped ? "stopped" : "done");
     job = null;
     view.busy(false);
     view.results();
   }
 
-  function record(found, { count, prompt = 0, engine0 }) {
-    const past = prompt + found.past;
+  /** @type {(found: { rate: number, steps: number, seconds: number, past: number },
+   *   job: WriterJob) => void} */
+  function record(found, { count, read = 0, own: [engine] }) {
+    const past = read + found.past;
     const cost = costOf(file, formats, count, past + found.steps / 2);
     const each = found.seconds / found.steps;
     const at = kept.results.findIndex((r) => r.count === count);
@@ -139,7 +172,7 @@ export function makeWriter(api) {
       count,
       rate: found.rate,
       each,
-      engine: engine0,
+      engine,
       threads: chosen.threads,
       ...cost,
     });
@@ -162,6 +195,7 @@ export function makeWriter(api) {
       time: new Date().toISOString(),
     };
     const own = { weights: "", kv: "", compute: "", ceilings: "" };
+    /** @type {Patch} */
     const state = { phase: "decode", batch: count, context: Math.round(past + found.steps / 2) };
     api.addModel?.(file.model);
     api.show?.({
@@ -173,6 +207,7 @@ export function makeWriter(api) {
     api.take?.(JSON.stringify(point));
   }
 
+  /** @type {(element: HTMLElement, t: Words) => void} */
   function draw(element, t) {
     view = makeView(element, t, {
       file,
@@ -188,17 +223,20 @@ export function makeWriter(api) {
   return { draw, kept };
 }
 
+/** @type {(element: HTMLElement, t: Words, of: WriterOf) => WriterView} */
 function makeView(element, t, { file, api, chosen, kept, begin, stop }) {
   const threads = Math.max(1, navigator.hardwareConcurrency || 1);
   chosen.prompt ??= t("live.file.prompt.text");
   // One processor is left to the page: threads that wait by spinning crowd each other out.
   chosen.threads ??= String(Math.max(1, threads - 1));
+  /** @type {(name: keyof WriterChosen, box: HTMLSelectElement) => HTMLElement} */
   const field = (name, box) => {
     box.addEventListener("change", () => {
       chosen[name] = box.value;
     });
     return h("label", { class: "field", for: box.id }, h("span", {}, t(`live.file.${name}`)), box);
   };
+  /** @type {(name: keyof WriterChosen, options: number[]) => HTMLElement} */
   const select = (name, options) =>
     field(
       name,
@@ -256,6 +294,7 @@ function makeView(element, t, { file, api, chosen, kept, begin, stop }) {
     verdict,
   );
 
+  /** @type {WriterView} */
   const shown = {
     busy(on) {
       start.disabled = on;
@@ -318,14 +357,15 @@ function makeView(element, t, { file, api, chosen, kept, begin, stop }) {
       setText(verdict, judge(kept.results, roof, t));
     },
   };
-  for (const name of ["status", "note", "texts", "results"]) shown[name]();
+  for (const name of /** @type {const} */ (["status", "note", "texts", "results"])) shown[name]();
   return shown;
 }
 
 // What the numbers say: whether batching helped, and which ceiling is near, if any.
+/** @type {(results: Written[], roof: RoofFound | undefined, t: Words) => string} */
 function judge(results, roof, t) {
   if (results.length === 0) return "";
-  const [first, last] = [results[0], results.at(-1)];
+  const [first, last] = [results[0], results[results.length - 1]];
   const parts = [];
   if (roof) {
     const read = first.bytes / first.each / roof.bandwidth.best;
