@@ -22,7 +22,7 @@ function check(roofline, { data, cases }) {
   };
   for (const { model, machine, options, phase, groups, expected } of cases) {
     const where = JSON.stringify([model, machine, options, groups]);
-    const c = roofline.makeCase(models[model], machines[machine], options, data.formats);
+    const c = roofline.makeCase(models[model], machines[machine], options, data);
     if (c === null || expected === null) {
       compare(where, c, expected);
       continue;

@@ -109,7 +109,7 @@ def test_open_coefficients_give_the_work_of_every_format(node):
         core()
         + READ
         + "const found = given.choices.map(([i, weights, kv, compute]) =>"
-        + " bind(given.data.models[i], { weights, kv, compute }, given.data.formats));\n"
+        + " bind(given.data.models[i], { weights, kv, compute }, given.data));\n"
         + "console.log(JSON.stringify(found));\n"
     )
     tables = node(script, {"data": data, "choices": choices})

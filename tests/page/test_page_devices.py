@@ -56,7 +56,7 @@ def test_tables_of_many_devices_are_those_of_the_core(node):
         core()
         + READ
         + "const found = given.asked.map(([i, devices, weights, kv, compute]) =>"
-        + " bind(given.data.models[i], { devices, weights, kv, compute }, given.data.formats));\n"
+        + " bind(given.data.models[i], { devices, weights, kv, compute }, given.data));\n"
         + "console.log(JSON.stringify(found));\n"
     )
     refused = 0

@@ -83,7 +83,7 @@ def test_a_file_carries_what_the_core_predicts(node):
         const [model] = given.data.models, [machine] = given.data.machines;
         const { of } = makePredictions(given.data, () => {});
         console.log(JSON.stringify(given.asked.map((state) => {
-          const c = makeCase(model, machine, state, given.data.formats);
+          const c = makeCase(model, machine, state, given.data);
           return of(c, state, groupsOf(state));
         })));
         """

@@ -15,9 +15,9 @@ from roofline.count.step import Step
 from roofline.errors import InputError
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
-from roofline.page.build import page_words
 from roofline.page.bundle import bundle
 from roofline.page.data import KV, WEIGHTS, page_data
+from roofline.page.build import page_words
 from roofline.parallel import Parallel
 from roofline.say import answer, capacity, why
 from roofline.units import count, digits, gain, percent, seconds, si
@@ -33,19 +33,21 @@ const of = (list) => Object.fromEntries(list.map((x) => [x.id, x]));
 const [models, machines] = [of(given.data.models), of(given.data.machines)];
 const t = makeWords(given.words, given.language);
 const speak = ({ model, machine, options, phase, groups }) => {
-  const c = makeCase(models[model], machines[machine], options, given.data.formats);
+  const c = makeCase(models[model], machines[machine], options, given.data);
   const [b, climbed, f] = [bound(c, groups), climb(c, groups), fit(c, groups)];
   const verdict = judge(b, f, groups[0].batch);
   const full = verdict.code === "capacity";
   const lines = full ? [sayLacks(c, groups, f, t)] : [];
   lines.push(sayVerdict(b, t).join("|"));
-  lines.push(`${saySpeed(b, phase, t)} · ${sayTimes(b, t)}`);
+  lines.push(`${saySpeed(b, phase, t)} · ${sayTimes(b, given.data.rules, t)}`);
   const routing = sayRouting(c, groups, b, t);
   if (routing) lines.push(routing);
   if (c.wire) lines.push(...sayDevices({ c, groups, b }, t));
   const room = sayRoom(phase, climbed, f, c.machine.name, t);
   lines.push(sayClimb(c, groups, climbed, t), ...(room ? [room] : []));
-  const said = levers(c, phase, groups, b, f).map((x) => sayLever(x, c.machine.name, t));
+  const { rules } = given.data;
+  const all = levers(c, phase, groups, b, f);
+  const said = all.map((x) => sayLever(x, c.machine.name, rules, t));
   lines.push(said.join(t.comma) || t(full ? "lever.none.fits" : "lever.none"));
   const main = { c, groups, b, climbed, f, operators: operators(c, groups) };
   const why = sayWhy(main, t, given.data.sources);
@@ -130,7 +132,7 @@ HELD = """
 const [of, t] = [(list, id) => list.find((x) => x.id === id), makeWords(given.words, "en")];
 console.log(JSON.stringify(given.asked.map(([model, machine, groups]) => {
   const [m, k] = [of(given.data.models, model), of(given.data.machines, machine)];
-  const c = makeCase(m, k, {}, given.data.formats);
+  const c = makeCase(m, k, {}, given.data);
   return [heldBy(c, groups), sayHeld(c, groups, t)];
 })));
 """

@@ -15,6 +15,9 @@ from .verdict import Lever, Verdict, judge, levers
 
 SCHEMA = "roofline.explain/1"
 
+ROUTED = 0.995
+"""The fewest experts are spoken of where a step then takes less than this part of its time."""
+
 
 @record
 class Explanation:
@@ -57,7 +60,7 @@ class Explanation:
         if self.case.routing(self.step) is None:
             return None
         least = self.case.bound(self.step, fewest=True)
-        return least if least.overlapped_s < 0.995 * self.bound.overlapped_s else None
+        return least if least.overlapped_s < ROUTED * self.bound.overlapped_s else None
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -21,6 +21,23 @@ from .case import Bound, Case, Climb, Fit
 BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
 CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "routing", "suspect")
 
+WEIGHTS = ("fp8", "int4:128")
+KV = ("fp8", "int4:64")
+COMPUTE = "fp8"
+"""The formats that levers try: of weights, of the cache, of the arithmetic."""
+
+NARROW = ("fp8", "fp4")
+"""Where products run in one of these there is no narrower arithmetic to try."""
+
+SMALLER = 0.05
+"""Bytes an element by which a format must be smaller to be tried."""
+
+LEAST = 1.01
+"""The gain from which a change is worth making."""
+
+DRAFTED = 4
+"""Tokens that the lever of speculation drafts."""
+
 
 @record
 class Lever:
@@ -99,25 +116,25 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
     stored = case.model.formats(case.options["weights"], case.options["kv"])
     scheme, cache, _ = stored
     matrix = scheme.weight(_some_matrix(case))
-    for name in ("fp8", "int4:128"):
-        if (bound.memory_bound or lacking) and _size(name) < matrix.size - 0.05:
+    for name in WEIGHTS:
+        if (bound.memory_bound or lacking) and _size(name) < matrix.size - SMALLER:
             ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
-    for name in ("fp8", "int4:64"):
-        if _size(name) < cache.size - 0.05:
+    for name in KV:
+        if _size(name) < cache.size - SMALLER:
             ask("kv", {"to": name}, kv=name)
     if (
         not (bound.memory_bound or lacking)
-        and "fp8" in case.roof.compute
+        and COMPUTE in case.roof.compute
         and case.options["compute"] is None
     ):
         used = {precision for precision, _ in case.arithmetic.values()}
-        if not used & {"fp8", "fp4"}:
-            ask("compute", {"to": "fp8"}, weights="fp8", kv=case.options["kv"] or cache)
+        if not used & set(NARROW):
+            ask("compute", {"to": COMPUTE}, weights=COMPUTE, kv=case.options["kv"] or cache)
     if not lacking:
         found += _more_batch(case, step, bound, fit)
         found += _speculate(case, step, bound)
         found += _more_devices(case, step, bound)
-    kept = [lever for lever in found if lacking or lever.gain >= 1.01]
+    kept = [lever for lever in found if lacking or lever.gain >= LEAST]
     return tuple(sorted(kept, key=lambda lever: -lever.gain))
 
 
@@ -175,16 +192,15 @@ def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
 
 
 def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:
-    # Four drafted tokens, all accepted, the draft itself free: the most it can give.
+    # The drafted tokens all accepted, the draft itself free: the most it can give.
     if step.phase != "decode":
         return []
-    drafted = 4
     verify = Step(
         "verify",
-        tuple(replace(g, new_tokens=drafted + 1, all_logits=True) for g in step.groups),
+        tuple(replace(g, new_tokens=DRAFTED + 1, all_logits=True) for g in step.groups),
     )
     if case.fit(verify).holds(step.batch) is False:
         return []
     after = case.bound(verify)
-    gain = (drafted + 1) * bound.overlapped_s / after.overlapped_s
-    return [Lever("speculate", gain, {"drafted": drafted})]
+    gain = (DRAFTED + 1) * bound.overlapped_s / after.overlapped_s
+    return [Lever("speculate", gain, {"drafted": DRAFTED})]

@@ -137,6 +137,9 @@ PRECISIONS = (
 )  # fmt: skip
 """Arithmetic a machine may have a compute ceiling for."""
 
+MULTIPLIED = {"nvfp4": "fp4", "mxfp4": "fp4", "int4:128": "int4"}
+"""The arithmetic that a format's name means where one is asked for."""
+
 _INT = re.compile(r"(int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?\Z")
 _BITS = re.compile(r"(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)\Z")
 
@@ -202,7 +205,7 @@ def precision(text: str) -> str:
     name = text.strip().lower()
     if name not in PRECISIONS:
         name = _ALIASES.get(name, name)
-        name = {"nvfp4": "fp4", "mxfp4": "fp4", "int4:128": "int4"}.get(name, name)
+        name = MULTIPLIED.get(name, name)
     if name not in PRECISIONS:
         raise UnsupportedError(f"no arithmetic '{text}'. Known: {', '.join(PRECISIONS)}")
     return name

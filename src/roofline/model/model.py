@@ -95,10 +95,13 @@ class Pricing:
     @property
     def attention_compute(self) -> str:
         """Attention multiplies activations: never in fewer than 16 bits unless they are."""
-        if self.override in ("fp64", "fp32", "tf32", "bf16", "fp16"):
+        if self.override in WIDE:
             return self.override
         return self.activation.compute
 
+
+WIDE = ("fp64", "fp32", "tf32", "bf16", "fp16")
+"""Arithmetic of 16 bits or more, in which attention runs too where it is chosen."""
 
 _PROBE = Pricing(Uniform(BF16), "", BF16, BF16, None)
 

@@ -15,7 +15,8 @@ Schema ``roofline.page/1``::
                   "launch"?: seconds],
      "latencies": [[word in a link's name, figure of the shortest message]…],
      "sources":  {KEY: {"title", "url", "date"}},
-     "points":   [points of schema roofline.points/1]}
+     "points":   [points of schema roofline.points/1],
+     "rules":    what page/rules.py gives}
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import __version__
+from ..bound import verdict
 from ..errors import UnsupportedError
 from ..machine.given import GIVEN
 from ..machine.links import FLOORS, floor
@@ -40,6 +42,7 @@ from ..model.model import Uniform
 from ..place.names import ENDINGS
 from . import depth
 from .factors import tables
+from .rules import rules
 
 MODELS = (
     "llama-3.1-8b", "llama-3.1-70b", "llama-2-7b", "qwen3-0.6b", "qwen3-4b", "qwen3-8b",
@@ -78,7 +81,10 @@ def page_data(
     """
     sources: dict[str, dict[str, str]] = {}
     listed = [model_json(m) for m in models]
-    formats = dict.fromkeys((*WEIGHTS, *KV, *(known.parse(name).name for name in known.names())))
+    tried = (*verdict.WEIGHTS, *verdict.KV)
+    formats = dict.fromkeys(
+        (*WEIGHTS, *KV, *tried, *(known.parse(name).name for name in known.names()))
+    )
     for model in listed:
         for name in (model["dtype"], model["kv"], model["stored"]):
             if name is not None:
@@ -96,6 +102,7 @@ def page_data(
         "latencies": [[word, _figure(least, sources)] for word, least in FLOORS],
         "sources": sources,
         "points": list(points),
+        "rules": rules(),
     }
 
 

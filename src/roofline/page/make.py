@@ -20,8 +20,8 @@ from ..parallel import Parallel
 from . import build, squeeze
 from .bundle import bundle, read
 from .data import MACHINES, MODELS, page_data
-from .factors import MOST_DEVICES
 from .live import LiveModel
+from .rules import SHOWN_DEVICES
 from .still import still
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def page(
     )
     if not shown(devices):
         raise InputError(
-            f"the page divides over powers of two up to {MOST_DEVICES // 2}, not {devices}; "
+            f"the page divides over powers of two up to {SHOWN_DEVICES}, not {devices}; "
             f"'roofline explain --tp {devices}' counts other numbers"
         )
     chosen = {k: v for k, v in (formats or {}).items() if v}
@@ -195,7 +195,7 @@ def load_name(thing: Any) -> str:
 
 def shown(devices: int) -> bool:
     """Whether the page's control has so many devices."""
-    return 1 <= devices <= MOST_DEVICES // 2 and devices & (devices - 1) == 0
+    return 1 <= devices <= SHOWN_DEVICES and devices & (devices - 1) == 0
 
 
 def drawable(case: Case) -> bool:

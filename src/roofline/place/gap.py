@@ -37,6 +37,13 @@ LAUNCH = {"gpu": 4e-6, "accelerator": 4e-6, "soc": 10e-6, "cpu": 1e-6}
 REFUTED = 1.1
 """An assumed time that is over this times what a step leaves beside its bound is refuted by it."""
 
+FIXED = 0.5
+"""Of what is lost, from which a fixed time a step is what it is lost to."""
+
+ABOVE, APART, SCATTER = 1.1, 3, 0.2
+"""A line through an engine's steps takes no point further above its roof than the first, needs
+bounds as far apart as the second, and a middle error under the third."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -104,7 +111,7 @@ def judge(placed: Placed, fixed: float | None = None, floor: float | None = None
             known, source = 0.0, "refuted"
         else:
             known = launch * placed.kernels / steps
-    code = "overhead" if known >= 0.5 * lost else "kernel"
+    code = "overhead" if known >= FIXED * lost else "kernel"
     return Gap(
         code,
         placed.share,
@@ -229,9 +236,9 @@ def fixed_time(placed: Sequence[Placed]) -> float | None:
     pairs = [
         (p.overlapped_s / _count(p.point.parts), p.seconds / _count(p.point.parts))
         for p in placed
-        if p.exact and p.overlapped_s > 0 and p.share <= 1.1
+        if p.exact and p.overlapped_s > 0 and p.share <= ABOVE
     ]
-    if len(pairs) < 2 or max(b for b, _ in pairs) < 3 * min(b for b, _ in pairs):
+    if len(pairs) < 2 or max(b for b, _ in pairs) < APART * min(b for b, _ in pairs):
         return None
     fixed, slope = weighted_line(pairs)
     if slope < 1:  # faster than the roof from one to the next: no line of this kind
@@ -243,7 +250,7 @@ def fixed_time(placed: Sequence[Placed]) -> float | None:
     if fixed <= 0:
         return 0.0
     errors = [abs(fixed + slope * bound - time) / time for bound, time in pairs]
-    return fixed if sorted(errors)[len(errors) // 2] < 0.2 else None
+    return fixed if sorted(errors)[len(errors) // 2] < SCATTER else None
 
 
 def weighted_line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:

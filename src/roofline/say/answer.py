@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 APART = 1.02
 """The serial bound is given beside the overlapped one where it is so many times as long."""
 
+SHARE = 0.0005
+"""Of the time, from which a part is named."""
+
+WAITED = 1.05
+"""A lever's gain by the serial bound is given where the overlapped one is so many times it."""
+
 
 def step_words(step: Step, words: Words) -> str:
     """What is run: ``decode, batch 1, context 2048``."""
@@ -143,7 +149,7 @@ def _speed(e: Explanation, words: Words) -> str:
     shares = words("list.joint").join(
         words("say.share", part=words(f"part.{name}"), share=percent(share))
         for name, share in sorted(b.shares.items(), key=lambda item: -item[1])
-        if share >= 0.0005
+        if share >= SHARE
     )
     if b.serial_s <= APART * b.overlapped_s:
         return f"{speed} · {words('say.shares', shares=shares)}"
@@ -231,7 +237,7 @@ def _lever_lines(e: Explanation, words: Words) -> list[tuple[str, str]]:
         more = lever.code == "devices" and lever.values["devices"] > 2
         said = words(f"lever.{lever.code}{'.more' if more else ''}", **values)
         serial = lever.values.get("serial_gain", lever.gain)
-        if serial < lever.gain / 1.05:
+        if serial < lever.gain / WAITED:
             said += words("lever.waited", gain=gain(serial))
         found.append(said)
     joint = "，" if words.language == "zh" else ", "

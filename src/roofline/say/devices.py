@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ..machine.links import Wire
     from ..machine.machine import Figure, Link
 
+COPIES = 1.001
+"""From which the cache is said to be held more than once."""
+
 
 def lines(e: Explanation, words: Words) -> list[str]:
     """Sentences, the device's own numbers first."""
@@ -41,7 +44,7 @@ def lines(e: Explanation, words: Words) -> list[str]:
         )
     found += dict.fromkeys(wire_words(wire, words) for wire in e.case.wires)
     copies = e.cache_copies
-    if copies > 1.001:
+    if copies > COPIES:
         found.append(words("say.parallel.copies", tp=layout.tp, copies=digits(copies)))
     if layout.dp > 1 and e.step.batch % layout.dp:
         busiest = -(-e.step.batch // layout.dp)

@@ -15,6 +15,7 @@ from roofline.model import load as load_model
 from roofline.model.load import entries, from_config
 from roofline.page import live
 from roofline.page.bundle import FOLDER, bundle, read
+from roofline.page.rules import rules
 
 READ = (
     'import { readFileSync } from "node:fs";\nconst given = JSON.parse(readFileSync(0, "utf8"));\n'
@@ -174,7 +175,7 @@ def test_the_page_draws_the_step_that_was_measured(node):
     script = bundle("live/cut", "work", exports=True).replace("export const", "const") + READ
     script += """
 const found = given.cases.map(([x, layers, format]) => {
-  const table = bind(cutModel(x.model, x.shape, layers, format, "cut"), {}, given.formats);
+  const table = bind(cutModel(x.model, x.shape, layers, format, "cut"), {}, given);
   const rows = costs(table, step.decode(3, 100));
   return [table.resident, rows.map((r) => [r.op.name, r.op.compute, r.flops, r.bytes])];
 });
@@ -182,7 +183,7 @@ console.log(JSON.stringify(found));
 """
     formats = {name: format_json(name) for name in ("fp32", "fp16", "bf16")}
     for (resident, rows), (x, layers, fmt) in zip(
-        node(script, {"cases": cases, "formats": formats}), cases, strict=True
+        node(script, {"cases": cases, "formats": formats, "rules": rules()}), cases, strict=True
     ):
         work = cut(x["shape"]["id"], layers).work(fmt)
         costs = work.costs(Step.decode(3, 100))

@@ -10,23 +10,6 @@ import { wireOf } from "./devices.js";
 import { numberOf } from "./units.js";
 import { bind, formatsOf, quantity } from "./work.js";
 
-export const LARGEST_BATCH = 2 ** 40;
-export const USABLE = 0.9;
-
-// What runs a product where the machine has no unit for its format.
-/** @type {Record<string, string[]>} */
-const WIDER = {
-  fp4: ["bf16", "fp16", "fp32"],
-  int4: ["bf16", "fp16", "fp32"],
-  fp6: ["bf16", "fp16", "fp32"],
-  fp8: ["bf16", "fp16", "fp32"],
-  int8: ["bf16", "fp16", "fp32"],
-  bf16: ["fp16", "fp32"],
-  fp16: ["bf16", "fp32"],
-  tf32: ["fp32"],
-  fp32: ["tf32"],
-};
-
 // The ceilings of a machine: {kind, bandwidth, compute}, each a figure with its kind; or null
 // where it has no bandwidth or no compute ceiling at all.
 /** @type {(machine: Machine, kind?: string) => Roof | null} */
@@ -62,9 +45,9 @@ export function roofOf(machine, kind = "") {
 }
 
 // The precision that products run in: this one or the next wider that is known, else null.
-/** @type {(roof: Roof, precision: string, exactly?: boolean) => string | null} */
-export function arithmetic(roof, precision, exactly = false) {
-  for (const name of exactly ? [precision] : [precision, ...(WIDER[precision] ?? [])]) {
+/** @type {(roof: Roof, precision: string, wider: string[]) => string | null} */
+function arithmetic(roof, precision, wider) {
+  for (const name of [precision, ...wider]) {
     if (roof.compute[name]) return name;
   }
   return null;
@@ -75,12 +58,13 @@ const MATRICES = ["linear", "head", "experts"];
 // A model in given formats under one machine's roof; null where no roof or no ceiling is known.
 // options: {weights, kv, compute, ceilings, usable, devices}, empty for the default; perfect: what
 // joins the devices takes no time.
-/** @type {(model: Model, machine: Machine, options: Options, formats: Record<string, Format>) =>
+/** @type {(model: Model, machine: Machine, options: Options, data: Known) =>
  *   Case | null} */
-export function makeCase(model, machine, options, formats) {
+export function makeCase(model, machine, options, data) {
+  const { formats, rules } = data;
   const roof = roofOf(machine, options.ceilings);
   if (!roof) return null;
-  const table = bind(model, options, formats);
+  const table = bind(model, options, data);
   if (!table) return null;
   const devices = options.devices || 1;
   const wire = devices > 1 ? wireOf(machine, devices, options.perfect) : null;
@@ -90,7 +74,8 @@ export function makeCase(model, machine, options, formats) {
   for (const op of table.operators) {
     if (op.flops.length === 0 || op.compute in used) continue;
     const exactly = Boolean(options.compute) && MATRICES.includes(op.kind);
-    const precision = arithmetic(roof, op.compute, exactly);
+    const wider = exactly ? [] : (rules.wider[op.compute] ?? []);
+    const precision = arithmetic(roof, op.compute, wider);
     if (precision === null) return null;
     used[op.compute] = precision;
   }
@@ -120,7 +105,7 @@ export function makeCase(model, machine, options, formats) {
     model,
     machine,
     options,
-    formats,
+    data,
     roof,
     table,
     rows,
@@ -131,7 +116,7 @@ export function makeCase(model, machine, options, formats) {
     ...formatsOf(model, options, formats),
     bandwidth: roof.bandwidth.value,
     memory: memory === undefined || memory === null ? null : numberOf(memory),
-    usable: options.usable || USABLE,
+    usable: options.usable || rules.usable,
     others: new Map(),
   };
 }
@@ -143,7 +128,7 @@ export function using(c, changes) {
   const key = JSON.stringify(changes);
   let other = c.others.get(key);
   if (other === undefined) {
-    other = makeCase(c.model, c.machine, { ...c.options, ...changes }, c.formats);
+    other = makeCase(c.model, c.machine, { ...c.options, ...changes }, c.data);
     c.others.set(key, other);
   }
   return other;
@@ -310,21 +295,22 @@ export function climb(c, groups) {
   const slope = busy - traffic / bandwidth;
   /** @type {(batch: number) => number} */
   const net = (batch) => batch * slope - read(batch) / bandwidth;
-  const crossing = firstBatch(net, slope);
+  const most = c.data.rules.batch;
+  const crossing = firstBatch(net, slope, most);
   return {
     limit: traffic ? flops / traffic : null,
     crossing,
     reason: crossing !== null ? null : state > traffic - state ? "state" : "kv",
     ridge: flops / (busy * bandwidth),
     linear_crossing: matrixSeconds ? matrixBytes / (matrixSeconds * bandwidth) : null,
-    kv_outweighs: firstBatch((batch) => batch * traffic - read(batch), traffic),
+    kv_outweighs: firstBatch((batch) => batch * traffic - read(batch), traffic, most),
   };
 }
 
 // The first whole batch at which `net` is not negative, null if never; `net` is a constant,
 // less something that saturates, plus `slope` times the batch.
-/** @type {(net: (batch: number) => number, slope: number) => number | null} */
-function firstBatch(net, slope) {
+/** @type {(net: (batch: number) => number, slope: number, most: number) => number | null} */
+function firstBatch(net, slope, most) {
   if (net(1) >= 0) return 1;
   if (slope <= 0) return null;
   let low = 1;
@@ -332,7 +318,7 @@ function firstBatch(net, slope) {
   while (net(high) < 0) {
     low = high;
     high *= 2;
-    if (high > LARGEST_BATCH) return null;
+    if (high > most) return null;
   }
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
@@ -360,7 +346,7 @@ export function fit(c, groups) {
   if (c.memory !== null) {
     const room = c.memory * c.usable - c.table.resident - held(groups.slice(1));
     const each = kv + workspace;
-    most = each ? Math.max(0, Math.floor(room / each)) : room < 0 ? 0 : LARGEST_BATCH;
+    most = each ? Math.max(0, Math.floor(room / each)) : room < 0 ? 0 : c.data.rules.batch;
   }
   return { weights: c.table.resident, kv, workspace, memory: c.memory, usable: c.usable, most };
 }

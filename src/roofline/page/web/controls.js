@@ -49,7 +49,7 @@ function powerSlider(name, largest, t, set) {
   range.addEventListener("input", () => set({ [name]: 2 ** Number(range.value) }, false));
   range.addEventListener("change", () => set({ [name]: 2 ** Number(range.value) }, true));
   const typed = () => {
-    const value = wholeNumber(box.value, name);
+    const value = wholeNumber(box.value, MOST[name]);
     box.setAttribute("aria-invalid", String(value === null));
     if (value !== null) set({ [name]: value }, true);
   };
@@ -66,7 +66,7 @@ function powerSlider(name, largest, t, set) {
     if (filled !== at) range.style.setProperty("--at", at);
     filled = at;
     const { activeElement } = /** @type {Document | ShadowRoot} */ (box.getRootNode());
-    if (box !== activeElement || wholeNumber(box.value, name) !== value) {
+    if (box !== activeElement || wholeNumber(box.value, MOST[name]) !== value) {
       setField(box, "value", count(value));
     }
     setAttribute(box, "aria-invalid", "false");
@@ -131,7 +131,7 @@ export function makeControls(data, t, set, engines = []) {
   });
   const drafted = h("input", { type: "number", min: 1, max: MOST.drafted });
   drafted.addEventListener("change", () => {
-    const value = wholeNumber(drafted.value, "drafted");
+    const value = wholeNumber(drafted.value, MOST.drafted);
     if (value !== null) set({ drafted: value }, true);
   });
   const draftedField = labelled(t("ui.drafted"), drafted, { class: "field narrow" });

@@ -5,8 +5,6 @@
 
 import { count, numberOf } from "./units.js";
 
-export const MOST_DEVICES = 128;
-
 // The tables of so many devices, and their place in them; null where the model does not divide so.
 /** @type {(model: Model, n: number) => { tables: Tables, at: number } | null} */
 export function tablesFor(model, n) {
@@ -83,10 +81,10 @@ export function wireOf(machine, group, perfect = false) {
   };
 }
 
-/** @type {(possible: (n: number) => unknown) => number[]} */
-const counts = (possible) => {
+/** @type {(most: number, possible: (n: number) => unknown) => number[]} */
+const counts = (most, possible) => {
   const found = [];
-  for (let n = 1; n <= MOST_DEVICES; n *= 2) if (possible(n)) found.push(n);
+  for (let n = 1; n <= most; n *= 2) if (possible(n)) found.push(n);
   return found;
 };
 
@@ -94,16 +92,17 @@ const counts = (possible) => {
 const joined = (machine, n) => n === 1 || wireOf(machine, n) !== null;
 
 // The numbers of devices that a model can be divided over on a machine.
-/** @type {(model: Model, machine: Machine) => number[]} */
-export const devicesOf = (model, machine) =>
-  counts((n) => tablesFor(model, n) && joined(machine, n));
+/** @type {(model: Model, machine: Machine, most: number) => number[]} */
+export const devicesOf = (model, machine, most) =>
+  counts(most, (n) => tablesFor(model, n) && joined(machine, n));
 
 // Why it cannot be `n` of them, in words; `used` is what is shown instead.
-/** @type {(model: Model, machine: Machine, n: number, used: number, t: Words) => string} */
-export function sayRefused(model, machine, n, used, t) {
+/** @type {(model: Model, machine: Machine, n: number, used: number, rules: Rules,
+ *   t: Words) => string} */
+export function sayRefused(model, machine, n, used, rules, t) {
   if (!Number.isInteger(Math.log2(n))) return t("note.devices.power", { n, used });
   if (!tablesFor(model, n)) {
-    const may = counts((k) => tablesFor(model, k)).join(t.list);
+    const may = counts(rules.devices, (k) => tablesFor(model, k)).join(t.list);
     return t("note.devices.model", { model: model.name, n, may, used });
   }
   if (!joins(machine)) return t("note.devices.none", { machine: machine.name, n });

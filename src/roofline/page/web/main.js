@@ -26,6 +26,7 @@ function start() {
   const live = makeLive({
     ...data.browser,
     formats: data.formats,
+    rules: data.rules,
     version: data.version,
     worker: byId("worker").textContent,
     take: (text) => take(text, app, data, makeWords(words[language], language)),

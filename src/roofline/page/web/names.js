@@ -4,9 +4,6 @@
 
 const INTEGER = /^(?:int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?$/;
 const AVERAGE = /^(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)$/;
-const PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"];
-/** @type {Record<string, string>} */
-const ARITHMETIC = { nvfp4: "fp4", mxfp4: "fp4", "int4:128": "int4" };
 
 // A name as it is compared: lower case, words joined by single hyphens, + spelled out.
 /** @type {(name: string) => string} */
@@ -91,11 +88,12 @@ export function findFormat(data, text) {
 }
 
 // The precision of arithmetic meant, or null.
-/** @type {(data: Pick<PageData, "spelled">, text: string) => string | null} */
-export function findPrecision({ spelled }, text) {
+/** @type {(data: Pick<PageData, "spelled" | "rules">, text: string) => string | null} */
+export function findPrecision({ spelled, rules }, text) {
+  const { precisions, multiplied } = rules;
   let name = text.trim().toLowerCase();
-  if (PRECISIONS.includes(name)) return name;
+  if (precisions.includes(name)) return name;
   if (Object.hasOwn(spelled, name)) name = spelled[name];
-  if (Object.hasOwn(ARITHMETIC, name)) name = ARITHMETIC[name];
-  return PRECISIONS.includes(name) ? name : null;
+  if (Object.hasOwn(multiplied, name)) name = multiplied[name];
+  return precisions.includes(name) ? name : null;
 }

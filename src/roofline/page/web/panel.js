@@ -1,7 +1,7 @@
 // @ts-check
 // The words beside the picture: verdict, numbers that unfold to their formulas, levers.
 
-import { joins, MOST_DEVICES } from "./devices.js";
+import { joins } from "./devices.js";
 import { h, setAttribute, setHidden, setText, tied } from "./dom.js";
 import {
   sayClimb,
@@ -24,13 +24,13 @@ const NUMBERS = ["intensity", "ridge", "speed", "predicted", "devices", "climb",
 const PARTS = ["weights", "kv", "state", "compute", "communication"];
 
 // What choosing a lever sets.
-/** @type {(lever: Lever, machine: Machine) => Patch | null} */
-function setting({ code, values }, machine) {
+/** @type {(lever: Lever, machine: Machine, most: number) => Patch | null} */
+function setting({ code, values }, machine, most) {
   if (code === "weights" || code === "compute") return { weights: values.to };
   if (code === "kv") return { kv: values.to };
   if (code === "batch") return { batch: values.batch };
   if (code === "speculate") return { phase: "verify", drafted: values.drafted };
-  if (code === "devices" && (values.devices ?? 0) <= MOST_DEVICES && joins(machine))
+  if (code === "devices" && (values.devices ?? 0) <= most && joins(machine))
     return { devices: values.devices };
   return null;
 }
@@ -126,27 +126,27 @@ export function makePanel(data, t, set) {
     while (levers.children.length > list.length) levers.lastElementChild?.remove();
     while (levers.children.length < list.length) levers.append(h("li"));
     list.forEach((lever, i) => {
-      const patch = setting(lever, machine);
+      const patch = setting(lever, machine, data.rules.devices);
       const item = levers.children[i];
       const there = item.firstElementChild;
       const fits = there instanceof HTMLElement && there.tagName === (patch ? "BUTTON" : "SPAN");
       const inner = fits ? there : patch ? h("button", { type: "button" }) : h("span");
       if (!fits) item.replaceChildren(inner);
       inner.onclick = patch ? () => set(patch, true) : null;
-      setText(inner, sayLever(lever, machine.name, t));
+      setText(inner, sayLever(lever, machine.name, data.rules, t));
     });
     if (!list.length) sentences(levers, [t(full ? "lever.none.fits" : "lever.none")]);
   }
 
   /** @type {(b: Bound) => void} */
   function updateShares(b) {
-    setAttribute(bar, "aria-label", sayTimes(b, t));
+    setAttribute(bar, "aria-label", sayTimes(b, data.rules, t));
     for (const part of PARTS) {
       const grow = String(Math.round((b.shares[part] ?? 0) * 1000) / 1000);
       if (grown[part] !== grow) pieces[part].style.flexGrow = grown[part] = grow;
-      setHidden(pieces[part], !(b.shares[part] >= 0.0005));
+      setHidden(pieces[part], !(b.shares[part] >= data.rules.say.share));
     }
-    const parts = PARTS.filter((part) => b.shares[part] >= 0.0005);
+    const parts = PARTS.filter((part) => b.shares[part] >= data.rules.say.share);
     while (legend.children.length > parts.length) legend.lastElementChild?.remove();
     while (legend.children.length < parts.length) legend.append(h("span", {}, h("i"), h("span")));
     parts.forEach((part, i) => {

@@ -6,8 +6,6 @@ import { bound } from "./bound.js";
 import { halfEven } from "./units.js";
 import { fewest } from "./work.js";
 
-// Pieces into which a growing decode is cut where an attention window bends its cost.
-const SEGMENTS = 8;
 /** @type {(keyof Summed)[]} */
 const SUMMED = [
   "flops",
@@ -19,22 +17,13 @@ const SUMMED = [
   "communication_s",
   "overlapped_s",
 ];
-// Share of a roof from which a point is at it.
-/** @type {Record<string, number>} */
-const WALL = { datasheet: 0.7, measured: 0.8 };
-const SLACK = 0.005;
-// An assumed time over this times what a step leaves beside its bound is refuted by it.
-const REFUTED = 1.1;
-// Seconds to start one kernel where nothing says: an assumption.
-/** @type {Record<string, number>} */
-const LAUNCH = { gpu: 4e-6, accelerator: 4e-6, soc: 10e-6, cpu: 1e-6 };
 
 // The steps of a part with how many times each is run: growing ones cost what their first and
-// last do on average, piece by piece where windows bend the line.
-/** @type {(part: Part, bent: boolean) => [times: number, groups: Group[]][]} */
-function stepsOf(part, bent) {
+// last do on average, in so many pieces at most: windows bend the line.
+/** @type {(part: Part, most: number) => [times: number, groups: Group[]][]} */
+function stepsOf(part, most) {
   if (!part.grows || part.count <= 1) return [[part.count, part.groups]];
-  const pieces = bent ? Math.min(SEGMENTS, Math.trunc(part.count)) : 1;
+  const pieces = Math.min(most, Math.trunc(part.count));
   const size = part.count / pieces;
   /** @type {(index: number) => Group[]} */
   const later = (index) => part.groups.map((g) => ({ ...g, past: g.past + index * g.new }));
@@ -69,14 +58,14 @@ function isBent(c) {
 // its share of the case's roof; or null. The case is of as many devices as the point.
 /** @type {(point: Point, c: Case) => Under | null} */
 export function putUnder(point, c) {
-  const bent = isBent(c);
+  const pieces = isBent(c) ? c.data.rules.place.segments : 1;
   /** @type {Summed} */
   const work = { ...NOTHING };
   const routed = c.table.quantities.some((q) => q.q === "touched");
   let [steps, least] = [0, 0]; // least: seconds of traffic with the fewest experts there can be
   let longest = point.parts[0];
   for (const part of point.parts) {
-    for (const [count, groups] of stepsOf(part, bent)) {
+    for (const [count, groups] of stepsOf(part, pieces)) {
       const b = bound(c, groups);
       for (const name of SUMMED) work[name] += count * b[name];
       if (routed) least += count * bound(c, groups, fewest).memory_s;
@@ -141,18 +130,21 @@ const beside = (p) => Math.max(0, p.seconds - p.bound_s) / (p.kernels * p.steps)
 // the least seconds per kernel that they leave beside their bounds.
 /** @type {(p: Under, fixed: number | null, floor: number | null) => string} */
 function verdictOf(p, fixed, floor) {
+  const rules = p.c.data.rules.place;
   const { kind, spread } = p.c.roof.bandwidth;
-  const slack = Math.max(SLACK, kind === "measured" ? 2 * (spread ?? 0) : 0);
+  const slack = Math.max(rules.slack, kind === "measured" ? 2 * (spread ?? 0) : 0);
   if (p.share > 1 + slack)
     return p.routed && p.least_s / p.seconds <= 1 + slack ? "routing" : "suspect";
-  if (p.share >= WALL[kind]) return p.binding;
+  if (p.share >= rules.wall[kind]) return p.binding;
   const { machine } = p.c;
   const measured = p.roof?.launch ?? machine.launch;
-  const launch = measured ?? LAUNCH[machine.kind] ?? LAUNCH.gpu;
+  const launch = measured ?? rules.launch[machine.kind] ?? rules.launch.gpu;
   const refuted =
-    measured === undefined && launch > REFUTED * Math.min(floor ?? Infinity, beside(p));
+    measured === undefined && launch > rules.refuted * Math.min(floor ?? Infinity, beside(p));
   const lost = (p.seconds - p.bound_s) / p.steps;
-  return (fixed ?? (refuted ? 0 : launch * p.kernels)) >= 0.5 * lost ? "overhead" : "kernel";
+  return (fixed ?? (refuted ? 0 : launch * p.kernels)) >= rules.fixed * lost
+    ? "overhead"
+    : "kernel";
 }
 
 // Gives each placed point its verdict, by the fixed time that points of one engine show together.
@@ -177,13 +169,15 @@ export function judgePoints(points) {
 // Fixed seconds per step, where steps of different size are on one line; else null.
 /** @type {(points: Under[]) => number | null} */
 function fixedTime(points) {
+  if (!points.length) return null;
+  const { above, apart, scatter } = points[0].c.data.rules.place;
   const pairs = points
-    .filter((p) => p.exact && p.bound_s > 0 && p.share <= 1.1)
+    .filter((p) => p.exact && p.bound_s > 0 && p.share <= above)
     .map((p) => [p.bound_s / p.steps, p.seconds / p.steps]);
   if (pairs.length < 2) return null;
   /** @type {(pick: (a: number, b: number) => number) => number} */
   const extreme = (pick) => pairs.reduce((n, [b]) => pick(n, b), pairs[0][0]);
-  if (extreme(Math.max) < 3 * extreme(Math.min)) return null;
+  if (extreme(Math.max) < apart * extreme(Math.min)) return null;
   let [s, sx, sy, sxx, sxy] = [0, 0, 0, 0, 0];
   for (const [bounded, time] of pairs) {
     const weight = 1 / time ** 2;
@@ -202,5 +196,5 @@ function fixedTime(points) {
   if (fixed <= 0) return 0;
   const errors = pairs.map(([b, time]) => Math.abs(fixed + slope * b - time) / time);
   errors.sort((one, other) => one - other);
-  return errors[Math.floor(errors.length / 2)] < 0.2 ? fixed : null;
+  return errors[Math.floor(errors.length / 2)] < scatter ? fixed : null;
 }

@@ -2,7 +2,6 @@
 // Sentences from codes and numbers, as roofline/answer.py and why.py say them.
 
 import { bound, using } from "./bound.js";
-import { MOST_DEVICES } from "./devices.js";
 import { digits, gain, numberOf, percent, seconds, si } from "./units.js";
 import { heldBy } from "./verdict.js";
 import { fewest, quantity, total } from "./work.js";
@@ -40,7 +39,7 @@ export function sayRouting(c, groups, b, t) {
     .filter((q) => q.expected > q.active)
     .sort((one, other) => other.expected - one.expected || other.experts - one.experts);
   const time = kinds.length ? bound(c, groups, fewest).overlapped_s : Infinity;
-  if (!(time < 0.995 * b.overlapped_s)) return "";
+  if (!(time < c.data.rules.say.routed * b.overlapped_s)) return "";
   const { experts, active, expected } = kinds[0];
   return t("say.routing", { experts, active, expected: digits(expected), time: seconds(time) });
 }
@@ -72,7 +71,7 @@ export function sayLacks(c, groups, f, t) {
 export function sayHeld(c, groups, t) {
   const machine = c.machine.name;
   const found = heldBy(c, groups);
-  if (!found) return t("held.none", { most: MOST_DEVICES, machine });
+  if (!found) return t("held.none", { most: c.data.rules.devices, machine });
   const { devices, batch, speed, joined } = found;
   const values = {
     devices,
@@ -135,20 +134,20 @@ export function sayPredicted(p, t) {
   ];
 }
 
-/** @type {(b: Bound, t: Words) => string} */
-export function sayShares(b, t) {
+/** @type {(b: Bound, least: number, t: Words) => string} */
+export function sayShares(b, least, t) {
   return Object.entries(b.shares)
-    .filter(([, share]) => share >= 0.0005)
+    .filter(([, share]) => share >= least)
     .sort((one, other) => other[1] - one[1])
     .map(([name, share]) => t("say.share", { part: t(`part.${name}`), share: percent(share) }))
     .join(t.list);
 }
 
 // The shares as a sentence; of the serial bound with its own time where that is another one.
-/** @type {(b: Bound, t: Words) => string} */
-export function sayTimes(b, t) {
-  const shares = sayShares(b, t);
-  if (b.serial_s <= 1.02 * b.overlapped_s) return t("say.shares", { shares });
+/** @type {(b: Bound, rules: Rules, t: Words) => string} */
+export function sayTimes(b, rules, t) {
+  const shares = sayShares(b, rules.say.share, t);
+  if (b.serial_s <= rules.say.apart * b.overlapped_s) return t("say.shares", { shares });
   const [speed, time] = [digits(b.tokens / b.serial_s), seconds(b.serial_s)];
   return t(`say.shares.serial${b.shares.communication === undefined ? "" : ".parallel"}`, {
     speed,
@@ -198,15 +197,17 @@ export function sayRoom(phase, climbed, f, machine, t) {
   return parts.join(t.semicolon);
 }
 
-/** @type {(lever: Lever, machine: string, t: Words) => string} */
-export function sayLever(lever, machine, t) {
+/** @type {(lever: Lever, machine: string, rules: Rules, t: Words) => string} */
+export function sayLever(lever, machine, rules, t) {
   const values = { ...lever.values, machine, gain: gain(lever.gain) };
   if (values.to) values.to = String(values.to).split(":")[0];
   if (values.tokens_per_s)
     return t(`lever.${lever.code}.fits`, { ...values, speed: digits(values.tokens_per_s) });
   const said = t(`lever.${lever.code}${(values.devices ?? 0) > 2 ? ".more" : ""}`, values);
   const serial = values.serial_gain ?? lever.gain;
-  return serial < lever.gain / 1.05 ? said + t("lever.waited", { gain: gain(serial) }) : said;
+  return serial < lever.gain / rules.say.waited
+    ? said + t("lever.waited", { gain: gain(serial) })
+    : said;
 }
 
 // Several devices: what each does and sends, over what, and how often the cache is held.
@@ -230,7 +231,7 @@ export function sayDevices({ c, groups, b }, t) {
   const single = using(c, { devices: 1 });
   const alone = single ? total(single.table, "held", one) : 0;
   const copies = alone ? (c.devices * total(c.table, "held", one)) / alone : 1;
-  if (copies > 1.001)
+  if (copies > c.data.rules.say.copies)
     found.push(t("say.parallel.copies", { tp: c.devices, copies: digits(copies) }));
   return found;
 }

@@ -7,7 +7,6 @@ import { groupsOf } from "./state.js";
 import { numberOf } from "./units.js";
 import { step } from "./work.js";
 
-export const TICKS = [1, 8, 64, 256];
 const DOUBLINGS = 20;
 
 /** @type {<T extends object>(c: Case, groups: Group[], more: T) => Stop & T} */
@@ -80,7 +79,7 @@ export function seriesOf(c, state) {
   const here = pointOf(c, groupsOf(state), { batch: state.batch });
   // The ridge of the step's own mix of arithmetic: where all runs in one precision, that one's.
   const ridge = { x: here.bound.ridge, y: here.bound.ridge * c.bandwidth };
-  const ghost = TICKS.map((n) => {
+  const ghost = c.data.rules.ticks.map((n) => {
     const x = scene.path[0].x * n;
     return { batch: n, x, y: Math.min(ridge.y, c.bandwidth * x) };
   });
@@ -117,7 +116,7 @@ function climbOf(c, state) {
     others: otherPeaks(c, used),
     path,
     talk,
-    ticks: TICKS.map(at),
+    ticks: c.data.rules.ticks.map(at),
     limit:
       limit === null
         ? null

@@ -1,20 +1,17 @@
 // @ts-check
 // What the reader has chosen, and its form in the address: a link reproduces the view.
 
-import { MOST_DEVICES } from "./devices.js";
 import { stepsFor } from "./steps.js";
 import { step } from "./work.js";
 
 /** @type {Phase[]} */
 export const PHASES = ["decode", "prefill", "verify", "mixed"];
 export const MOST_MACHINES = 4;
-/** @type {Record<string, number>} */
 export const MOST = {
   batch: 2 ** 20,
   context: 2 ** 24,
   prompt: 2 ** 24,
   drafted: 64,
-  devices: MOST_DEVICES,
 };
 
 /** @type {Record<string, "devices" | "batch" | "context" | "prompt" | "drafted">} */
@@ -35,7 +32,7 @@ export function startOf(data) {
     batch: 1,
     context: 2048,
     prompt: 2048,
-    drafted: 4,
+    drafted: data.rules.levers.drafted,
     devices: 1,
     weights: "",
     kv: "",
@@ -56,12 +53,12 @@ function saidBefore(data, story) {
 }
 
 // A whole number within its limits, or null. Text such as 2k and 1m is understood.
-/** @type {(text: string, name: string) => number | null} */
-export function wholeNumber(text, name) {
+/** @type {(text: string, most: number) => number | null} */
+export function wholeNumber(text, most) {
   const match = /^\s*(\d{1,9})\s*([km]?)\s*$/i.exec(String(text).replace(/[,_\s]/g, ""));
   if (!match) return null;
   const value = Number(match[1]) * SUFFIXES[match[2].toLowerCase()];
-  return value >= 1 && value <= MOST[name] ? value : null;
+  return value >= 1 && value <= most ? value : null;
 }
 
 // The state that a fragment describes; what it does not say, or says wrongly, is as at the start,
@@ -83,8 +80,9 @@ export function readHash(hash, data) {
   const some = machines.filter((id) => known.has(id)).slice(0, MOST_MACHINES);
   if (some.length) state.machines = some;
   state.phase = oneOf("p", PHASES, state.phase);
+  const most = { ...MOST, devices: data.rules.devices };
   for (const [key, name] of Object.entries(NUMBERS)) {
-    state[name] = wholeNumber(said(key) ?? "", name) ?? state[name];
+    state[name] = wholeNumber(said(key) ?? "", most[name]) ?? state[name];
   }
   for (const [key, name] of Object.entries(FORMATS)) {
     state[name] = oneOf(key, ["", ...data.choices[name]], state[name]);

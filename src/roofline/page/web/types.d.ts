@@ -126,6 +126,39 @@ interface Predictions {
   prefill: Grid;
 }
 
+// What Python and the page both go by (roofline/page/rules.py).
+interface Rules {
+  devices: number;
+  usable: number;
+  batch: number;
+  ticks: number[];
+  wider: Record<string, string[]>;
+  wide: string[];
+  precisions: string[];
+  multiplied: Record<string, string>;
+  levers: {
+    weights: string[];
+    kv: string[];
+    compute: string;
+    narrow: string[];
+    smaller: number;
+    least: number;
+    drafted: number;
+  };
+  say: { apart: number; share: number; waited: number; copies: number; routed: number };
+  place: {
+    segments: number;
+    wall: Record<string, number>;
+    slack: number;
+    launch: Record<string, number>;
+    refuted: number;
+    fixed: number;
+    above: number;
+    apart: number;
+    scatter: number;
+  };
+}
+
 interface PageData {
   version: string;
   date: string;
@@ -138,6 +171,7 @@ interface PageData {
   latencies: [word: string, least: Figure][];
   sources: Record<string, Source>;
   points: unknown[];
+  rules: Rules;
   start?: Partial<State>;
   predicted?: Predictions[];
   live?: boolean;
@@ -228,6 +262,9 @@ interface Options {
   perfect?: boolean;
 }
 
+// What the formulas need of a page's data.
+type Known = Pick<PageData, "formats" | "rules">;
+
 // A model under a machine's roof, and what is asked of it (bound.js, devices.js, verdict.js).
 
 type Ceiling = Figure & { kind: string };
@@ -272,7 +309,7 @@ interface Case {
   model: Model;
   machine: Machine;
   options: Options;
-  formats: Record<string, Format>;
+  data: Known;
   roof: Roof;
   table: Work;
   rows: Row[];

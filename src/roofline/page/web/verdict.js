@@ -4,7 +4,7 @@
 // with the change made, so it is the most that the change can give.
 
 import { bound, fit, using } from "./bound.js";
-import { joins, MOST_DEVICES } from "./devices.js";
+import { joins } from "./devices.js";
 
 // Whether so many sequences fit; where memory is unknown nothing says that they do not.
 /** @type {(f: Fit, batch: number) => boolean} */
@@ -50,7 +50,7 @@ function gainOf(before, after, groups, b) {
  *   joined: boolean } | null} */
 export function heldBy(c, groups) {
   for (const perfect of [false, true]) {
-    for (let devices = 1; devices <= MOST_DEVICES; devices *= 2) {
+    for (let devices = 1; devices <= c.data.rules.devices; devices *= 2) {
       const other = using(c, { devices, perfect });
       const f = other && fit(other, groups);
       if (f && holds(f, groups[0].batch)) {
@@ -78,20 +78,22 @@ export function levers(c, phase, groups, b, f) {
     const speed = lacking ? { tokens_per_s: bound(other, groups).tokens_per_s } : {};
     found.push({ code, gain: times, values: { ...values, ...speed } });
   };
-  const { formats, options, model } = c;
+  const { options, model } = c;
+  const { formats, rules } = c.data;
+  const tried = rules.levers;
   const kept = options.kv || c.cache.name;
   const matrix = c.chosen?.size ?? model.matrix;
-  for (const to of ["fp8", "int4:128"]) {
-    if ((b.memory_bound || lacking) && formats[to].size < matrix - 0.05)
+  for (const to of tried.weights) {
+    if ((b.memory_bound || lacking) && formats[to].size < matrix - tried.smaller)
       ask("weights", { to }, { weights: to, kv: kept });
   }
-  for (const to of ["fp8", "int4:64"]) {
-    if (formats[to].size < c.cache.size - 0.05) ask("kv", { to }, { kv: to });
+  for (const to of tried.kv) {
+    if (formats[to].size < c.cache.size - tried.smaller) ask("kv", { to }, { kv: to });
   }
   const precisions = Object.values(c.used);
-  const narrow = precisions.includes("fp8") || precisions.includes("fp4");
-  if (!b.memory_bound && !lacking && c.roof.compute.fp8 && !options.compute && !narrow) {
-    ask("compute", { to: "fp8" }, { weights: "fp8", kv: kept });
+  const narrow = tried.narrow.some((precision) => precisions.includes(precision));
+  if (!b.memory_bound && !lacking && c.roof.compute[tried.compute] && !options.compute && !narrow) {
+    ask("compute", { to: tried.compute }, { weights: tried.compute, kv: kept });
   }
   if (lacking) return found.sort((x, y) => y.gain - x.gain);
   if (phase !== "mixed" && f.most && f.most > first.batch) {
@@ -100,7 +102,7 @@ export function levers(c, phase, groups, b, f) {
     found.push({ code: "batch", gain: after.tokens_per_s / b.tokens_per_s, values });
   }
   if (phase === "decode") {
-    const drafted = 4; // all accepted, the draft itself free: the most it can give
+    const { drafted } = tried; // all accepted, the draft itself free: the most it can give
     const verify = [{ ...first, new: drafted + 1, all: true }];
     const gain = ((drafted + 1) * b.overlapped_s) / bound(c, verify).overlapped_s;
     if (holds(fit(c, verify), first.batch))
@@ -116,5 +118,5 @@ export function levers(c, phase, groups, b, f) {
       { devices, tp: devices, serial_gain: b.serial_s / bound(serial, groups).serial_s },
       more,
     );
-  return found.filter((x) => x.gain >= 1.01).sort((x, y) => y.gain - x.gain);
+  return found.filter((x) => x.gain >= tried.least).sort((x, y) => y.gain - x.gain);
 }

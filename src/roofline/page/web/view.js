@@ -51,7 +51,7 @@ export function makeViews(data, predictions = null) {
     let found = cases.get(key);
     if (!found || found.model !== model || found.machine !== machine) {
       if (cases.size > 200) cases.clear();
-      found = { model, machine, c: makeCase(model, machine, options, data.formats) };
+      found = { model, machine, c: makeCase(model, machine, options, data) };
       cases.set(key, found);
     }
     return found.c;
@@ -67,7 +67,7 @@ export function makeViews(data, predictions = null) {
   function countsOf(model, machine) {
     let found = counts.get(machine);
     if (found?.model !== model) {
-      found = { model, list: devicesOf(model, machine) };
+      found = { model, list: devicesOf(model, machine, data.rules.devices) };
       counts.set(machine, found);
     }
     return found.list;
@@ -134,7 +134,7 @@ export function makeViews(data, predictions = null) {
       }
       const { devices } = found.c;
       if (devices !== state.devices)
-        refusals.push(sayRefused(model, machine, state.devices, devices, t));
+        refusals.push(sayRefused(model, machine, state.devices, devices, data.rules, t));
       list.push(seriesOf(found.c, state));
     }
     if (!list.length) return null;

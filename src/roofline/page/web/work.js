@@ -124,8 +124,6 @@ export function quantity(q, groups) {
 export const fewest = (q, groups) =>
   q.q === "touched" ? q.active * ((q.most ?? 1) > 1 ? passes(q, groups) : 1) : quantity(q, groups);
 
-const SIXTEEN_BITS = ["fp64", "fp32", "tf32", "bf16", "fp16"];
-
 // Which of a model's formats a choice means; see Model.formats in the core.
 /** @type {(model: Model, choice: Options, formats: Record<string, Format>) =>
  *   { chosen: Format | null, cache: Format, activations: Format }} */
@@ -140,8 +138,8 @@ export function formatsOf(model, choice, formats) {
 // A model's work in chosen formats, as a table of schema roofline.work/1.
 // choice: {weights, kv, compute}, each a name or empty for the checkpoint's own, and {devices}:
 // the work is that of one of so many. null where the model does not divide over them.
-/** @type {(model: Model, choice: Options, formats: Record<string, Format>) => Work | null} */
-export function bind(model, choice, formats) {
+/** @type {(model: Model, choice: Options, data: Known) => Work | null} */
+export function bind(model, choice, { formats, rules }) {
   const { chosen, cache, activations } = formatsOf(model, choice, formats);
   const devices = choice.devices || 1;
   const found = tablesFor(model, devices);
@@ -151,7 +149,7 @@ export function bind(model, choice, formats) {
   const weights = chosen ?? (model.stored === null ? null : formats[model.stored]);
   /** @type {Record<Factor, number>} */
   const size = { "": 1, w: weights?.size ?? 0, c: cache.size, a: activations.size };
-  const attention = SIXTEEN_BITS.includes(choice.compute ?? "")
+  const attention = rules.wide.includes(choice.compute ?? "")
     ? choice.compute
     : activations.compute;
   /** @type {Record<string, string | undefined>} */

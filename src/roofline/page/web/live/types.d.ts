@@ -198,6 +198,7 @@ interface LiveApi {
   shapes: LiveShape[];
   file: LiveFile | null;
   formats: Record<string, Format>;
+  rules: Rules;
   version: string;
   worker: string;
   options?: Partial<MeasureOptions>;

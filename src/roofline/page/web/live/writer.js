@@ -14,10 +14,10 @@ const CONTEXT = 4096; // tokens of all conversations together
 const WIDE = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 5, 3, 1, 4, 1]);
 
 // What a step of n conversations costs, at a context. file.model: as the page has it.
-/** @type {(file: LiveFile, formats: Record<string, Format>, count: number, context: number) =>
+/** @type {(file: LiveFile, known: Known, count: number, context: number) =>
  *   { flops: number, bytes: number, intensity: number }} */
-export function costOf(file, formats, count, context) {
-  const table = bind(file.model, {}, formats);
+export function costOf(file, known, count, context) {
+  const table = bind(file.model, {}, known);
   if (!table) throw new Error("one device has tables of every model");
   const rows = costs(table, step.decode(count, Math.max(1, Math.round(context))));
   const flops = rows.reduce((n, r) => n + r.flops, 0);
@@ -30,7 +30,7 @@ export function costOf(file, formats, count, context) {
 /** @type {(api: WriterApi) => { draw: (element: HTMLElement, t: Words) => void,
  *   kept: WriterKept }} */
 export function makeWriter(api) {
-  const { file, formats } = api;
+  const { file } = api;
   /** @type {WriterChosen} */
   const chosen = { prompt: null, tokens: "48", count: "1", threads: null };
   /** @type {WriterKept} */
@@ -164,7 +164,7 @@ export function makeWriter(api) {
    *   job: WriterJob) => void} */
   function record(found, { count, read = 0, own: [engine] }) {
     const past = read + found.past;
-    const cost = costOf(file, formats, count, past + found.steps / 2);
+    const cost = costOf(file, api, count, past + found.steps / 2);
     const each = found.seconds / found.steps;
     const at = kept.results.findIndex((r) => r.count === count);
     if (at >= 0) kept.results.splice(at, 1);
