@@ -140,7 +140,7 @@ def lab(browser: Any) -> Any:
         page.set_content(
             f"<!doctype html><style>{web('page.css')}</style><main><div id=app></div></main>"
         )
-        from roofline.page.build import page_words
+        from roofline.page.words import page_words
 
         page.evaluate(
             """async ([module, lab, data, words, language]) => {

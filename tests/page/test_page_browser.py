@@ -11,8 +11,8 @@ import pytest
 
 from page.waits import addressed, go, recorded, settled
 from roofline.cli import main
-from roofline.page.build import page_words
 from roofline.page.data import everything
+from roofline.page.words import page_words
 
 
 def verdict(page):

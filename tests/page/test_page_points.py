@@ -16,8 +16,8 @@ from roofline.machine.load import load as load_machine
 from roofline.model import formats
 from roofline.model.load import entries as model_entries
 from roofline.model.model import Uniform
-from roofline.page.build import page_words
 from roofline.page.bundle import bundle
+from roofline.page.words import page_words
 from roofline.place import place
 from roofline.place.names import spellings
 from roofline.place.resolve import Resolver, shortened

@@ -17,7 +17,7 @@ from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import KV, WEIGHTS, page_data
-from roofline.page.build import page_words
+from roofline.page.words import page_words
 from roofline.parallel import Parallel
 from roofline.say import answer, capacity, why
 from roofline.units import count, digits, gain, percent, seconds, si

@@ -10,8 +10,8 @@ import string
 
 import pytest
 
-from roofline.page.build import languages, page_words
 from roofline.page.bundle import FOLDER, read
+from roofline.page.words import languages, page_words
 
 HOLE = re.compile(r"\{(\w+)\}")
 SCRIPTS = sorted(os.path.basename(p) for p in glob.glob(os.path.join(FOLDER, "*.js")))
@@ -54,12 +54,14 @@ def test_texts_named_by_their_parts_exist():
     story = read("steps.js")
     told = {key.split(".")[1] for key in words if re.fullmatch(r"story\.\w+\.title", key)}
     assert 7 <= len(told) <= 10
-    for key in re.findall(r'key: "(\w+)", (?:values|set)', story):
+    for key in re.findall(r'key: "(\w+)",\s+(?:values|set)', story):
         assert f"try.{key}" in words or key in told
     for key in told:
         assert f"story.{key}.text" in words
         assert f'key: "{key}"' in story
-    for key in re.findall(r'\{ key: "(\w+)", set', read("app.js")):
+    presets = re.findall(r'\{\s+key: "(\w+)",\s+set', read("app.js"))
+    assert len(presets) == 8
+    for key in presets:
         assert f"preset.{key}" in words
     for phase in ("decode", "prefill", "verify", "mixed"):
         assert f"phase.{phase}.name" in words

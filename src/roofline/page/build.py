@@ -12,7 +12,6 @@ import base64
 import hashlib
 import html
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,50 +20,9 @@ from .. import words as core_words
 from ..bound.explanation import Explanation
 from . import live as browser
 from . import squeeze
-from .bundle import FOLDER, bundle, read
+from .bundle import bundle, read
 from .still import still
-
-_USED = ("label", "part", "ceilings", "say", "lever", "chart", "table", "bound", "why", "title")
-
-_SPOKEN = (
-    *("predict.speed", "predict.time", "predict.roof", "predict.like", "predict.strange"),
-    "place.verdict.",
-)
-
-
-def languages() -> tuple[str, ...]:
-    """Languages with words for the page as well as for the answers."""
-    return tuple(x for x in core_words.languages() if os.path.isfile(f"{FOLDER}/{x}.json"))
-
-
-_UNSAID = (
-    *("say.parallel.each.stage", "say.parallel.shown", "say.parallel.pipeline"),
-    *("say.parallel.reach", "say.parallel.redundant", "why.reach"),
-    "say.parallel.uneven",
-    *("say.parallel.experts", "say.parallel.given", "say.held.tensor", "say.held.none"),
-    *("say.counter", "say.climb.encode", "say.intensity.communication.way", "say.achieved"),
-    *("say.doubts", "chart.you.unfit"),
-    *("chart.here", "chart.title", "chart.x", "chart.decode", "title.devices", "why.given"),
-    *("why.title", "why.device", "why.collective.all_to_all", "why.collective.send"),
-    *("table.released", "table.active", "table.source", "table.architecture", "table.power"),
-    *("table.vendor", "table.peak", "table.parameters", "table.size", "table.model", "table.kind"),
-    *("table.machine", "table.bandwidth", "table.memory", "table.weights", "table.kv"),
-    "table.cache",
-    *("label.routing", "label.fitted", "label.batch", "label.levers", "label.fits", "label.best"),
-    *("label.achieved", "label.parallel", "label.notes", "label.overhead", "label.kernel"),
-    *("predict.speed.set", "predict.time.open", "predict.roof.decode", "predict.roof.load"),
-)  # fmt: skip
-"""Of those what the page does not say: other layouts, other verbs, small charts."""
-
-
-def page_words(language: str) -> dict[str, str]:
-    """The page's words, and those of the answers that it says too."""
-    folder = os.path.dirname(core_words.__file__)
-    with open(os.path.join(folder, f"{language}.json"), encoding="utf-8") as file:
-        core: dict[str, str] = json.load(file)
-    shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED or k.startswith(_SPOKEN)}
-    shared = {k: v for k, v in shared.items() if not k.startswith(_UNSAID)}
-    return {**shared, **json.loads(read(f"{language}.json"))}
+from .words import languages, live_words, page_words
 
 
 def digest(text: str) -> str:
@@ -116,7 +74,7 @@ def build(
         file: the model file that is served with it.
         engines: those that the server predicts for.
     """
-    all_words = {name: {**page_words(name), **browser.words(name)} for name in languages()}
+    all_words = {name: {**page_words(name), **live_words(name)} for name in languages()}
     words = all_words[language]
     script = bundle("main")
     style = squeeze.style(read("page.css") + browser.style())
@@ -130,7 +88,7 @@ def build(
         f'<button type="button" lang="{name}" data-lang="{name}" '
         f'aria-pressed="{str(name == language).lower()}">'
         f"{html.escape(all_words[name]['page.language'])}</button>"
-        for name in sorted(all_words, key=lambda name: name != "zh")
+        for name in all_words
     )
     texts = {
         "policy": policy(script, style, live=live),

@@ -7,7 +7,6 @@ addresses the server answers then, a fixed list.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,12 +41,6 @@ POLICY = (
 def worker() -> str:
     """The script of the worker that measures."""
     return bundle("live/worker")
-
-
-def words(language: str) -> dict[str, str]:
-    """The words of this part of the page."""
-    found: dict[str, str] = json.loads(read(f"live/{language}.json"))
-    return found
 
 
 def style() -> str:

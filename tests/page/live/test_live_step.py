@@ -16,6 +16,7 @@ from roofline.model.load import entries, from_config
 from roofline.page import live
 from roofline.page.bundle import FOLDER, bundle, read
 from roofline.page.rules import rules
+from roofline.page.words import live_words
 
 READ = (
     'import { readFileSync } from "node:fs";\nconst given = JSON.parse(readFileSync(0, "utf8"));\n'
@@ -257,7 +258,7 @@ console.log(JSON.stringify({ sums, found }));
 
 
 def test_words_are_complete_in_both_languages():
-    en, zh = live.words("en"), live.words("zh")
+    en, zh = live_words("en"), live_words("zh")
     assert list(en) == list(zh)
     for key, text in en.items():
         assert sorted(re.findall(r"\{\w+\}", text)) == sorted(re.findall(r"\{\w+\}", zh[key])), key
@@ -268,7 +269,7 @@ def test_every_sentence_that_can_be_said_exists():
     """Keys in full, and the codes that the worker sends: each has its sentence."""
     folder = os.path.join(FOLDER, "live")
     scripts = {name: read(f"live/{name}") for name in os.listdir(folder) if name.endswith(".js")}
-    words = live.words("en")
+    words = live_words("en")
     keys = set()
     for text in scripts.values():
         keys |= set(re.findall(r'"(live\.[\w.]+)"', text))

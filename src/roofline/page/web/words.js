@@ -22,9 +22,9 @@ export function makeWords(texts, language) {
   };
   t.language = language;
   t.has = (key) => key in texts;
-  t.list = language === "zh" ? "、" : ", ";
-  t.comma = language === "zh" ? "，" : ", ";
-  t.semicolon = language === "zh" ? "；" : "; ";
+  t.list = t("joint.list");
+  t.comma = t("joint.comma");
+  t.semicolon = t("joint.semicolon");
   return t;
 }
 
