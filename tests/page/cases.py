@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
+
+import pytest
 
 from roofline.bound.case import Case
 from roofline.bound.verdict import judge, levers
@@ -12,17 +15,50 @@ from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
+from roofline.model.load import entries as model_entries
 from roofline.page.data import COMPUTE, KV, WEIGHTS, everything, page_data
 from roofline.parallel import Parallel
 
+load_once = lru_cache(load_model)
+WHOLE = pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+"""Over models of every kind; in make test-all over the whole catalogue."""
+
 
 @lru_cache
-def whole_catalogue() -> dict[str, Any]:
+def catalogue_data(whole: bool = False) -> dict[str, Any]:
+    """The page's data with every machine, and models of every kind or all of them."""
     models, machines = everything()
-    return page_data(models, machines, date="2026-01-01")
+    return page_data(models if whole else of_every_kind(models), machines, date="2026-01-01")
 
 
-load_once = lru_cache(load_model)
+@lru_cache
+def named() -> dict[str, Any]:
+    """The page's data with every machine, and models that have their names only."""
+    models, machines = everything()
+    entries = {entry["id"]: entry for entry in model_entries()}
+    parts = ("id", "name", "aliases", "org")
+    some = [{k: v for k, v in entries[name].items() if k in parts} for name in models]
+    return {**page_data([], machines, date="2026-01-01"), "models": some}
+
+
+def of_every_kind(models: Iterable[str], each: int = 6) -> list[str]:
+    """Models whose work has other kinds of operators, quantities or formats than those before,
+    and every ``each``-th of those that are like an earlier one."""
+    kinds: dict[Any, int] = {}
+    chosen = []
+    for name in models:
+        model = load_once(name)
+        parts = {
+            (op.kind, *sorted((q.q, q.window is None, q.stride) for q, _ in op.flops))
+            for op in model.work().operators
+        }
+        kind = (type(model.scheme), frozenset(parts))
+        seen = kinds[kind] = kinds.get(kind, -1) + 1
+        if seen % each == 0:
+            chosen.append(name)
+    return chosen
+
+
 _machine = lru_cache(load_machine)
 
 
@@ -91,13 +127,13 @@ def expected(case: Case, step: Step) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def random_cases(count: int, seed: int, each: int = 12) -> dict[str, Any]:
-    """Steps over the whole catalogue, formats and ceilings, with their answers.
+def random_cases(count: int, seed: int, each: int = 12, whole: bool = False) -> dict[str, Any]:
+    """Steps over models of every kind (or all), formats and ceilings, with their answers.
 
     ``each`` steps are asked of every random model, machine and formats.
     """
     rng = random.Random(seed)
-    data = whole_catalogue()
+    data = catalogue_data(whole)
     cases: list[dict[str, Any]] = []
     while len(cases) < count:
         m, k = rng.choice(data["models"])["id"], rng.choice(data["machines"])["id"]

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from page.cases import catalogue_data
 from page.files import read
 from roofline.page import data
 from roofline.page.bundle import bundle
 from roofline.page.bundle import read as web
-from roofline.page.data import everything, page_data
 from roofline.page.make import page as make_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -126,14 +126,14 @@ def visit(browser: Any, default_page: str) -> Any:
 
 @pytest.fixture(scope="session")
 def lab(browser: Any) -> Any:
-    """``with lab(width, language) as page``: the app with the whole catalogue as ``app``."""
-    models, machines = everything()
+    """``with lab(width, language, whole) as page``: the app with models of every kind, or the whole
+    catalogue, as ``app``."""
     # as text: Playwright takes seconds to hand over so many values one by one
-    given = json.dumps(page_data(models, machines, date="2026-01-02"))
+    given = lru_cache(lambda whole: json.dumps(catalogue_data(whole)))
     module = bundle("app", "words", exports=True)
 
     @contextmanager
-    def open_lab(width: int, language: str) -> Iterator[Any]:
+    def open_lab(width: int, language: str, whole: bool = False) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": width, "height": 900})
         page = context.new_page()
         quiet = Quiet(page)
@@ -151,7 +151,7 @@ def lab(browser: Any) -> Any:
                 window.app = mount(document.getElementById("app"), window.data, t, {});
                 window.lab = new Function(lab + "; return { collisions, crowding };")();
             }""",
-            [module, read("lab.js"), given, page_words(language), language],
+            [module, read("lab.js"), given(whole), page_words(language), language],
         )
         yield page
         context.close()

@@ -396,8 +396,15 @@ def test_dark_forced_colours_and_print(visit):
 AXE = "axe-playwright-python (pip install axe-playwright-python)"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+@pytest.mark.parametrize(
+    ("language", "scheme"),
+    [
+        ("en-US", "light"),
+        ("zh-CN", "dark"),
+        pytest.param("en-US", "dark", marks=pytest.mark.slow),
+        pytest.param("zh-CN", "light", marks=pytest.mark.slow),
+    ],
+)
 def test_axe_finds_nothing(visit, scheme, language):
     pytest.importorskip("axe_playwright_python", reason=f"needs {AXE}")
     source = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")

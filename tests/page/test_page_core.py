@@ -8,11 +8,10 @@ import random
 
 import pytest
 
-from page.cases import groups_json, random_cases, whole_catalogue
+from page.cases import WHOLE, catalogue_data, groups_json, load_once, random_cases
 from page.files import read
 from roofline.count.step import Group, Quantity, Step
 from roofline.errors import RooflineError
-from roofline.model import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import COMPUTE, KV, WEIGHTS
 
@@ -26,7 +25,8 @@ def core() -> str:
     return bundle("work", "bound", "verdict", exports=True)
 
 
-def test_thousands_of_random_steps_in_node(node):
+@WHOLE
+def test_hundreds_of_random_steps_in_node(node, whole):
     script = (
         core()
         + read("golden.js")
@@ -35,9 +35,10 @@ def test_thousands_of_random_steps_in_node(node):
         + " fewest };\n"
         + "console.log(JSON.stringify(check(roofline, given)));\n"
     )
-    result = node(script, random_cases(2000, seed=1))
+    count = 4000 if whole else 600
+    result = node(script, random_cases(count, seed=1, whole=whole))
     assert result["wrong"] == []
-    assert result["count"] >= 2000
+    assert result["count"] >= count
     assert 0 < result["worst"] <= 1e-12
 
 
@@ -72,7 +73,7 @@ def test_random_steps_in_the_browser(browser):
             const check = new Function(golden + "; return check;")();
             return check(roofline, JSON.parse(given));
         }""",
-        [core(), read("golden.js"), json.dumps(random_cases(500, seed=2))],
+        [core(), read("golden.js"), json.dumps(random_cases(120, seed=2))],
     )
     page.close()
     assert result["wrong"] == []
@@ -95,9 +96,10 @@ def test_the_comparison_can_fail(node):
     assert any(".bound.flops" in line for line in node(script, given)["wrong"])
 
 
-def test_open_coefficients_give_the_work_of_every_format(node):
+@WHOLE
+def test_open_coefficients_give_the_work_of_every_format(node, whole):
     """Binding the open table of every model gives ``model.work`` itself, term by term."""
-    data = whole_catalogue()
+    data = catalogue_data(whole)
     choices = []
     for i in range(len(data["models"])):
         weights = [None, WEIGHTS[i % len(WEIGHTS)], "bf16"][i % 3]
@@ -117,7 +119,7 @@ def test_open_coefficients_give_the_work_of_every_format(node):
     for table, (i, weights, kv, compute) in zip(tables, choices, strict=True):
         name = data["models"][i]["id"]
         try:
-            expected = load_model(name).work(weights, kv, compute).to_json()
+            expected = load_once(name).work(weights, kv, compute).to_json()
         except RooflineError:
             continue
         assert table["resident"] == pytest.approx(expected["resident"], rel=1e-12)

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from page.cases import WHOLE
 from page.waits import settled
 
 WIDTHS = (360, 768, 1440)
@@ -62,14 +63,15 @@ def states(models, turn):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_labels_never_collide(lab, width, language):
-    with lab(width, language) as page:
+@WHOLE
+def test_labels_never_collide(lab, width, language, whole):
+    with lab(width, language, whole or EVERY) as page:
         models = page.evaluate("data.models.map((model) => model.id)")
         turn = WIDTHS.index(width) * 3 + (language == "zh")
         assert scan(page, [*states(models, turn)], width) == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [360, pytest.param(768, marks=pytest.mark.slow), 1440])
 @pytest.mark.parametrize("language", ["en-US", "zh-CN"])
 def test_words_never_collide_either(visit, width, language):
     with visit("#c=8192&b=64&ops=1", width, language=language) as page:

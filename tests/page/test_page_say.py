@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from page.cases import groups_json, random_step, whole_catalogue
+from page.cases import WHOLE, catalogue_data, groups_json, load_once, random_step
 from roofline.bound.case import Case
 from roofline.bound.explanation import explain_case
 from roofline.bound.hold import doubled
@@ -57,20 +57,21 @@ console.log(JSON.stringify(given.asked.map(speak)));
 """
 
 
+@WHOLE
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_sentences_are_those_of_the_terminal(node, language, monkeypatch):
+def test_sentences_are_those_of_the_terminal(node, language, whole, monkeypatch):
     # what holds a step is said below, and slow to find
     monkeypatch.setattr("roofline.bound.hold.held_by", lambda case, step: ())
     rng = random.Random(language)
-    data, words = whole_catalogue(), Words(language)
+    data, words = catalogue_data(whole), Words(language)
     asked, expected = [], []
-    while len(asked) < 250:
+    while len(asked) < (500 if whole else 120):
         m, k = rng.choice(data["models"])["id"], rng.choice(data["machines"])["id"]
         weights, kv = rng.choice([None, *WEIGHTS]), rng.choice([None, *KV])
         devices = rng.choice([1, 1, 2, 4, 8, 16, 32])
         try:
             parallel = Parallel(tp=devices) if devices > 1 else None
-            case = Case(load_model(m), load_machine(k), weights=weights, kv=kv, parallel=parallel)
+            case = Case(load_once(m), load_machine(k), weights=weights, kv=kv, parallel=parallel)
         except InputError:
             continue  # it does not divide so, or no link joins so many
         for _ in range(5):

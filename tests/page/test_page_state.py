@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from page.cases import whole_catalogue
+from page.cases import named
 from roofline.page.bundle import bundle
 
 LOOK = """
@@ -45,7 +45,7 @@ def some_state(rng: random.Random, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_an_address_gives_back_every_state(node):
-    data, rng = whole_catalogue(), random.Random(11)
+    data, rng = named(), random.Random(11)
     states = [some_state(rng, data) for _ in range(2000)]
     script = bundle("state", "steps", exports=True) + LOOK
     # what a step of the story sets, changed back to how the page starts, must be said too
@@ -60,7 +60,7 @@ def test_a_step_of_the_story_needs_no_more_than_its_number(node):
     script = bundle("state", "steps", exports=True) + LOOK
     hashes = ["", *(f"#story={n}" for n in range(1, 11)), "#story=8&b=7&ops=0", "#story=11"]
     hashes += ["#story=-1", "#story=1e9", "#story=2.5", "#story=x"]
-    found = node(script, {"data": whole_catalogue(), "states": [], "hashes": hashes})
+    found = node(script, {"data": named(), "states": [], "hashes": hashes})
     start, told, rest = found["read"][0], found["read"][1:11], found["read"][11:]
     assert start == found["start"]
     assert len(found["steps"]) == len(told) == 10

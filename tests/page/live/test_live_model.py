@@ -49,6 +49,7 @@ WATCH = """() => {
 TOKENS = 16
 
 
+@pytest.mark.slow
 def test_gemma_writes_english_and_its_speed_agrees_with_a_stopwatch(browser, file):
     with changed(file=file) as text, served(text, file) as address:
         r = Reader(browser, address)
