@@ -17,7 +17,7 @@ from roofline.page.data import machine_json
 from roofline.place import typed
 from roofline.place.resolve import Resolver
 from roofline.points import Part, Point, Seconds
-from roofline.say.answer import title
+from roofline.say.titles import title
 from roofline.words import Words
 
 SHEET = {"bandwidth": {"memory": 100e9}, "compute": {"bf16": 2e12, "fp32": 1e12}}

@@ -38,6 +38,7 @@ def make(tmp_path):
         if "page.language" in texts:
             texts |= {"page.language": "Esperanto", "page.order": "3", "joint.list": " | "}
         (home / folder / "eo.json").write_text(json.dumps(texts), encoding="utf-8")
+    shutil.copy(home / "words/en.notes.json", home / "words/eo.notes.json")
 
     def run(language="", locale="C"):
         done = subprocess.run(
@@ -72,10 +73,9 @@ def test_a_half_made_language_is_refused_by_name_and_harms_nobody(make):
     page = make("", locale="eo_XX.UTF-8")
     assert offered(page) == ["zh", "en"] and '<html lang="en">' in page
     assert make("eo") == (
-        "refused: the page's words for 'eo' are not complete: page/web/eo.json lacks page.title"
+        "refused: the language 'eo' is incomplete: page/web/eo.json has no 'page.title'"
     )
-    (make.home / "page/web/live/eo.json").unlink()
     path.write_text("{", encoding="utf-8")
-    assert "page/web/eo.json cannot be read" in make("eo")
+    assert "page/web/eo.json is no JSON object" in make("eo")
     path.unlink()
-    assert make("eo") == "refused: the page has no words for 'eo' (known: zh, en)"
+    assert make("eo") == "refused: the language 'eo' is incomplete: there is no page/web/eo.json"

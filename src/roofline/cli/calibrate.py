@@ -127,7 +127,7 @@ def _text(found: Calibration, path: str, skipped: int, words: Words) -> str:
 def _checks(found: Calibration, words: Words) -> str:
     """Each point left out: measured, under the public profile, under a fit on the others."""
     from ..say import table
-    from ..say.answer import step_words
+    from ..say.titles import step_words
     from ..units import percent, seconds
 
     head = [words(f"calibrate.{k}") for k in ("point", "measured", "public", "left_out")]

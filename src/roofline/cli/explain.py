@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
     rows = _rows(seen, words) if seen is not None else ()
     print(say.text(answer, words, columns=width, chart=not args.no_chart, seen=rows))
     if args.operators:
-        print("\n" + say.operators(answer, words))
+        from ..say import operators
+
+        print("\n" + operators.text(answer, words))
     if args.why:
         from ..say import why
 

@@ -58,7 +58,7 @@ def embedded(value: Any) -> str:
 def build(
     data: Mapping[str, Any],
     start: Explanation,
-    language: str = "en",
+    language: str = core_words.SOURCE,
     *,
     live: bool = False,
     file: browser.LiveModel | None = None,

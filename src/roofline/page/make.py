@@ -7,6 +7,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import words as core_words
 from ..bound.case import Case
 from ..bound.explanation import Explanation, explain_case
 from ..count.step import Step
@@ -22,8 +23,8 @@ from .data import MACHINES, MODELS, page_data
 from .live import LiveModel
 from .rules import SHOWN_DEVICES
 from .still import still
-from .words import choose, page_words
 from .words import languages as complete
+from .words import page_words
 
 if TYPE_CHECKING:
     from .predicted import Oracle
@@ -111,7 +112,7 @@ def page(
         data["start"]["engine"] = data["predicted"][0]["engine"]["id"]
     if oracle is not None:
         data["start"]["engine"] = oracle.first or usual(case.machine)
-    words = choose(language)
+    words = core_words.choose(language)
     engines = oracle.to_json() if oracle else ()
     return build.build(
         data, explain_case(case, step), words.language, live=live, file=file, engines=engines
@@ -249,7 +250,7 @@ def fragment(explanation: Explanation, language: str | None = None) -> str:
     scripts may run. The answer's own model and machine, nothing from the network. A layout that
     the page's controls do not have (replicas, stages, a given link) stays a picture."""
     case, step = explanation.case, explanation.step
-    words = choose(language)
+    words = core_words.choose(language)
     picture = still(explanation, words)
     if not drawable(case):
         return f'<div lang="{html.escape(words.language)}">{picture}</div>'

@@ -14,7 +14,7 @@ from ..chart import picture
 from ..chart.layout import Plane, lay_out
 from ..chart.place import Box
 from ..chart.terminal import width_of
-from ..say import answer
+from ..say import answer, titles
 from ..units import count, digits, seconds, si
 from ..words import Words
 
@@ -53,7 +53,7 @@ def svg(e: Explanation, words: Words, width: float = WIDTH, height: float = HEIG
         ruler=_width,
     )
     parts = "".join(_parts(plane, drawn.axis(words), words))
-    title = f"{answer.title(e, words)}. {': '.join(answer.verdict(e, words))}"
+    title = f"{titles.title(e, words)}. {': '.join(answer.verdict(e, words))}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" '
         f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
@@ -140,7 +140,7 @@ def table(e: Explanation, words: Words) -> str:
         first, *rest = (html.escape(c) for c in cells)
         columns = "".join(f"<td>{c}</td>" for c in rest)
         rows.append(f'<tr><th scope="row">{first}</th>{columns}</tr>')
-    caption = html.escape(answer.step_words(decode, words))
+    caption = html.escape(titles.step_words(decode, words))
     return (
         f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
@@ -156,7 +156,7 @@ def still(e: Explanation, words: Words) -> str:
     )
     return (
         '<div class="stage"><div class="picture still">'
-        f'<h2 class="title">{html.escape(answer.title(e, words))}</h2>'
+        f'<h2 class="title">{html.escape(titles.title(e, words))}</h2>'
         f'<figure class="chart" tabindex="0">{svg(e, words)}</figure></div>'
         f'<section class="panel"><p class="verdict">{html.escape(name)}</p>'
         f'<p class="because">{html.escape(because)}</p>{sentences}</section></div>'

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from ..bound.case import Case, Fit
 from ..count.step import Step
 from ..units import digits, percent, si
-from ..words import Words
+from ..words import SOURCE, Words
+from .lines import Line
 
 if TYPE_CHECKING:
     from ..bound.hold import Holding
 
 
-def lines(case: Case, step: Step, fit: Fit, words: Words) -> list[tuple[str, str]]:
+def lines(case: Case, step: Step, fit: Fit, words: Words) -> list[Line]:
     """Labelled sentences; none where the step fits, or where that is unknown."""
     if fit.holds(step.batch) is not False:
         return []
@@ -22,7 +23,7 @@ def lines(case: Case, step: Step, fit: Fit, words: Words) -> list[tuple[str, str
 
 def refused(case: Case, step: Step) -> str:
     """The same as an error says it."""
-    english = Words("en")
+    english = Words(SOURCE)
     why = lacks(case, step, case.fit(step), english)
     tokens = step.groups[0].context
     return (
@@ -71,7 +72,7 @@ def held(case: Case, step: Step, words: Words) -> str:
         joins = max((x.devices for x in case.machine.links if x.scope != "host"), default=1)
         key = "say.held.unjoined" if joins > 1 else "say.held.unlinked"
         parts.append(words(key, machine=machine, joins=joins))
-    return ("；" if words.language == "zh" else "; ").join(parts)
+    return words.joined(parts, "sides")
 
 
 def _one(key: str, case: Case, found: Holding, words: Words) -> str:

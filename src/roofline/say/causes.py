@@ -6,6 +6,7 @@ from ..place.cause import Cause
 from ..place.climb import Climbed
 from ..units import digits, gain, percent, seconds, si
 from ..words import Words
+from .lines import Line
 
 
 def cause_words(cause: Cause, words: Words) -> str:
@@ -37,7 +38,7 @@ def cause_words(cause: Cause, words: Words) -> str:
     return words(f"place.cause.{code}", **values)
 
 
-def climb(climbed: Climbed, words: Words) -> list[tuple[str, str]]:
+def climb(climbed: Climbed, words: Words) -> list[Line]:
     """How the climb went, as (label, sentence)."""
     first, best = climbed.first, climbed.best
     values = {
@@ -99,8 +100,7 @@ def climb(climbed: Climbed, words: Words) -> list[tuple[str, str]]:
             )
         )
     sentences.append(words(f"place.climb.against.{climbed.against}", **values))
-    joint = "" if words.language == "zh" else " "
     return [
         (words("place.label.first", **values), words("place.climb.first", **values)),
-        (words("place.label.climb"), joint.join(sentences)),
+        (words("place.label.climb"), words.joined(sentences, "sentences")),
     ]

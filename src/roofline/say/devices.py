@@ -92,7 +92,7 @@ def wire_words(wire: Wire, words: Words) -> str:
         devices=wire.group,
         first=first.link.name,
         joined=first.domain,
-        parts=("，" if words.language == "zh" else ", ").join(parts),
+        parts=words.joined(parts, "clauses"),
         latency=latency,
     )
 
@@ -249,7 +249,7 @@ def _rows(wire: Wire, name: str, words: Words) -> list[str]:
             experts=reach.experts,
             active=reach.active,
             groups=limited if reach.groups != reach.chosen else "",
-            rows=("，" if words.language == "zh" else ", ").join(rows),
+            rows=words.joined(rows, "clauses"),
         )
     ]
 

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 ACCENT, INK, SOFT = "#0b62a4", "#1b1d20", "#595d63"
 
-# Matplotlib's own font has no Chinese; these are tried for it, as far as they are installed.
-CHINESE = (
-    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "PingFang SC", "Hiragino Sans GB",
-    "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "Noto Sans CJK JP", "Arial Unicode MS",
-)  # fmt: skip
-
 _LINE: dict[str, dict[str, Any]] = {
     "datasheet": {"color": ACCENT, "lw": 1, "ls": (0, (6, 4))},
     "measured": {"color": ACCENT, "lw": 1.6},
@@ -125,10 +119,10 @@ def sources_of(e: Explanation) -> str:
 
 
 def _draw(ax: Axes, e: Explanation, words: _words.Words, title: bool) -> None:
-    from .answer import title as title_of
+    from .titles import title as title_of
 
     figure: Any = ax.figure
-    fonts = _fonts(words.language)
+    fonts = _fonts(words)
     ax.set_xscale("log")
     ax.set_yscale("log")
     drawn = draw(e.case, e.step)
@@ -195,15 +189,18 @@ def _put(ax: Axes, plane: Plane, at: Callable[[float, float], Any], fonts: list[
         )
 
 
-def _fonts(language: str) -> list[str]:
+def _fonts(words: _words.Words) -> list[str]:
+    # Matplotlib's own font lacks many scripts: a language names fonts that have its own.
     from matplotlib import rcParams
-    from matplotlib.font_manager import fontManager
 
     own = list(rcParams["font.family"])
-    if language != "zh":
+    named = [name.strip() for name in words("chart.fonts").split(",") if name.strip()]
+    if not named:
         return own
+    from matplotlib.font_manager import fontManager
+
     installed = {font.name for font in fontManager.ttflist}
-    return [*own, *(name for name in CHINESE if name in installed)]
+    return [*own, *(name for name in named if name in installed)]
 
 
 def _ruler(figure: Any, fonts: list[str]) -> Callable[[str], float]:

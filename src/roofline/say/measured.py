@@ -99,7 +99,7 @@ def meaning(data: Json, words: Words, columns: int = 100, chart: bool = True) ->
     measured = machine.measured
     memory = measured.bandwidth.get("memory")
     if memory:
-        ridges = ", ".join(
+        ridges = words.joined(
             words("measure.say.ridge.one", precision=p, ridge=digits(f.value / memory.value))
             for p, f in measured.compute.items()
         )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..chart.terminal import width_of
 from ..place.gap import Gap
 from ..place.placed import Placed
 from ..points.point import UNSAID
 from ..units import digits, percent, seconds, si
 from ..words import Words
 from . import table
-from .answer import wrap
 from .causes import cause_words
 from .devices import wire_words
+from .lines import Line, labelled
+from .titles import formats as formats_of
 
 Judged = tuple[Placed, Gap]
 
@@ -28,13 +28,10 @@ def title(placed: Placed, words: Words) -> str:
     name = point.model or ""
     if case is not None:
         name = case.model.name
-        weights = point.weights or case.weights
-        formats = weights
-        if case.kv != weights:
-            formats = words("title.kv", weights=weights, kv=case.kv)
+        formats = formats_of(point.weights or case.weights, case.kv, words)
         if point.layers is not None:
             name = words("place.layers", model=name, layers=point.layers)
-    parts = [", ".join(part for part in (name, formats) if part)]
+    parts = [words.joined((part for part in (name, formats) if part), "clauses")]
     if point.engine:
         parts.append(f"{point.engine} {point.engine_version or ''}".strip())
     devices, over = "", ""
@@ -42,7 +39,7 @@ def title(placed: Placed, words: Words) -> str:
         devices = f"{point.devices} × "
         over = f", {case.parallel.name}" if case is not None else ""
     parts.append(f"{devices}{placed.machine}{over} ({words(f'ceilings.{placed.kind}')})")
-    return " · ".join(part for part in parts if part)
+    return words.joined((part for part in parts if part), "apart")
 
 
 def step(placed: Placed, words: Words) -> str:
@@ -99,7 +96,7 @@ def rows(judged: Sequence[Judged], words: Words) -> str:
     return text
 
 
-def explain(placed: Placed, gap: Gap, words: Words) -> list[tuple[str, str]]:
+def explain(placed: Placed, gap: Gap, words: Words) -> list[Line]:
     """What one verdict means, and where to look, as (label, sentence)."""
     binding = words(f"place.part.{placed.binding}")
     values = {
@@ -133,12 +130,9 @@ def explain(placed: Placed, gap: Gap, words: Words) -> list[tuple[str, str]]:
     notes += [words(f"place.note.{note}", **values) for note in placed.point.notes
               if words.has(f"place.note.{note}")]  # fmt: skip
     notes += [cause_words(fact, words) for fact in gap.facts if not fact.code.startswith("series.")]
-    label = words("place.label.note")
-    out += [(label if index == 0 else "", note) for index, note in enumerate(notes)]
-    for index, cause in enumerate(gap.causes):
-        head = words("place.label.causes") if index == 0 else ""
-        out.append((head, f"{index + 1}. {cause_words(cause, words)}"))
-    return out
+    out += labelled(words("place.label.note"), notes)
+    causes = [f"{n}. {cause_words(cause, words)}" for n, cause in enumerate(gap.causes, 1)]
+    return out + labelled(words("place.label.causes"), causes)
 
 
 def _reached(placed: Placed, gap: Gap) -> str:
@@ -208,17 +202,6 @@ def _devices(placed: Placed, words: Words) -> list[str]:
             )
         )
     return found + list(dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires))
-
-
-def laid_out(lines: Sequence[tuple[str, str]], columns: int) -> str:
-    """Labels on the left, sentences wrapped on the right."""
-    margin = max((width_of(label) for label, _ in lines), default=0) + 2
-    out = []
-    for label, sentence in lines:
-        for index, line in enumerate(wrap(sentence, max(30, columns - margin - 2))):
-            head = label if index == 0 else ""
-            out.append("  " + head + " " * (margin - width_of(head)) + line)
-    return "\n".join(out)
 
 
 def _steps(placed: Placed) -> float:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..chart.terminal import width_of
 from ..count.step import Step
 from ..predict.interval import Interval
 from ..predict.prediction import Prediction
 from ..units import digits, gain, percent, seconds
 from ..words import Words
 from . import capacity
-from .answer import step_words, wrap
+from .lines import Line, labelled, laid_out, wrap
+from .titles import formats, step_words
 
 
 def title(p: Prediction, words: Words) -> str:
     """Model, formats, what runs, machine, engine."""
     at = p.predictor.case
     profile = p.predictor.profile
-    formats = at.weights
-    if at.kv != at.weights:
-        formats = words("title.kv", weights=at.weights, kv=at.kv)
     devices = at.parallel.devices
     machine = at.machine.name
     if devices > 1:
@@ -28,7 +25,7 @@ def title(p: Prediction, words: Words) -> str:
     return words(
         "predict.title",
         model=at.model.name,
-        formats=formats,
+        formats=formats(at.weights, at.kv, words),
         what=_what(p, words),
         machine=machine,
         engine=profile.title or profile.id,
@@ -66,7 +63,7 @@ def speed(t: Interval, words: Words) -> str:
     return words("predict.speed", speed=digits(t.value), low=digits(t.low), high=digits(t.high))
 
 
-def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
+def lines(p: Prediction, words: Words) -> list[Line]:
     """The answer as labelled sentences; an empty label continues the one before."""
     case, step = p.predictor.case, p.step
     found = [] if step is None else capacity.lines(case, step, case.fit(step), words)
@@ -91,8 +88,7 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
         )
     )
     shares = sorted(p.parts.to_json().items(), key=lambda item: -item[1])
-    joint = "、" if words.language == "zh" else ", "
-    told = joint.join(
+    told = words.joined(
         words("predict.share", part=words(f"predict.part.{n}"), share=percent(v / total))
         for n, v in shares
         if v >= 0.005 * total
@@ -104,8 +100,7 @@ def lines(p: Prediction, words: Words) -> list[tuple[str, str]]:
         key = "predict.replicas.apart" if p.apart > 1 else "predict.replicas.together"
         found.append(("", words(key, replicas=case.parallel.dp)))
     found.append((words("predict.label.like"), _likeness(p, words)))
-    found += [(words("label.notes") if i == 0 else "", n) for i, n in enumerate(p.predictor.notes)]
-    return found
+    return found + labelled(words("label.notes"), p.predictor.notes)
 
 
 def _running(p: Prediction, words: Words) -> str:
@@ -132,25 +127,17 @@ def _likeness(p: Prediction, words: Words) -> str:
     ]
     if not strange:
         return words("predict.like.seen", rows=like.rows)
-    joint = "、" if words.language == "zh" else ", "
     return words(
         "predict.like.strange",
         rows=like.rows,
-        strange=joint.join(strange),
+        strange=words.joined(strange),
         widen=gain(like.widen),
     )
 
 
 def text(p: Prediction, words: Words, *, columns: int = 100) -> str:
     """The whole answer for a terminal."""
-    rows = lines(p, words)
-    margin = max(width_of(label) for label, _ in rows) + 2
-    out = [*wrap(title(p, words), columns), ""]
-    for label, sentence in rows:
-        for i, line in enumerate(wrap(sentence, max(30, columns - margin - 2))):
-            head = label if i == 0 else ""
-            out.append("  " + head + " " * (margin - width_of(head)) + line)
-    return "\n".join(out)
+    return "\n".join([*wrap(title(p, words), columns), "", laid_out(lines(p, words), columns)])
 
 
 def why(p: Prediction, words: Words, *, columns: int = 100) -> str:

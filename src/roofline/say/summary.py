@@ -18,6 +18,7 @@ from ..words import Words
 from . import causes as say
 from . import placed as report
 from . import screen
+from .lines import laid_out
 
 EXPLAINED = 3
 """Points explained one by one; of more, only the one that has most to explain."""
@@ -46,9 +47,9 @@ def _group(group: list[tuple[Placed, Gap]], words: Words, columns: int, chart: b
             out.append("")
         if len(group) > 1:
             out.append(f"  {report.step(item, words)}")
-        out.append(report.laid_out(report.explain(item, gap, words), columns))
+        out.append(laid_out(report.explain(item, gap, words), columns))
     for climbed in climbs([item for item, _ in group]):
-        out += ["", report.laid_out(say.climb(climbed, words), columns)]
+        out += ["", laid_out(say.climb(climbed, words), columns)]
     drawn = _chart([item for item, _ in group], words, columns) if chart else None
     return "\n".join([*out, *(["", drawn] if drawn else [])])
 
@@ -76,7 +77,7 @@ def _ratio(item: Placed, gap: Gap, words: Words, columns: int) -> str:
     key = "place.say.ratio.above" if gap.code == "suspect" else "place.say.ratio"
     lines = [(words("place.label.reached"), words(key, **values))]
     lines.append((words("place.label.note"), words("place.say.ratio.note")))
-    return report.laid_out(lines, columns)
+    return laid_out(lines, columns)
 
 
 def _chart(items: Sequence[Placed], words: Words, columns: int) -> str | None:

@@ -6,7 +6,7 @@ from ..bound.explanation import Explanation
 from ..machine.machine import Figure
 from ..units import digits, percent, seconds, si
 from ..words import Words
-from .answer import wrap
+from .lines import wrap
 
 
 def rows(e: Explanation, words: Words) -> list[str]:
