@@ -64,7 +64,7 @@ def test_a_half_made_language_is_refused_by_name_alone(tmp_path, monkeypatch, ch
     monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
     assert words.choose().language == "en"
     assert words.choose("zh")("label.memory") == "访存受限"
-    assert words.complete() == page.languages()
+    assert set(page.languages()) == {"en", "zh"}
 
 
 def test_every_verdict_has_a_word():
