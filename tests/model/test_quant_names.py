@@ -5,9 +5,10 @@ import os
 
 import pytest
 
+from roofline.errors import RooflineError
 from roofline.model import formats, quant
 from roofline.model.load import from_config, load
-from roofline.model.quant.names import is_tame
+from roofline.model.quant.expressions import is_tame
 
 SHARED = os.path.join(os.path.dirname(__file__), "../../../shared/configs")
 shared = pytest.mark.skipif(not os.path.isdir(SHARED), reason="needs ../shared/configs")
@@ -259,10 +260,75 @@ def test_fused_names_stand_for_their_parts():
         (r"(.*a){20}", False), (r"((a|b*))*", False), (r"(?:ab)+", True), (r"[*+]+", True),
         (r"(b*|a)*", False), (r".*.*.*.*.*.*.*x", False),
         (r"a.*|b.*|c.*|d.*|e.*|f.*|g.*|h.*", True), (r"\(\w+\)+", True),
+        (r"(.|.)*x", False), (r"(a|a)*$", False), (r"(a|ab)*c", False), (r"(?:a?){30}b", False),
+        (r"a?" * 30 + "b", False), (r"(a|aa)" * 30, False), (r"(?:(?:(?:){999}){999}){999}", False),
+        (r"(?:(?:a{999}){999}){999}", False), (r"(\w+\.)*x", False), (r"([]a+]*)*", False),
+        (r"(?P<n>a*)(?P=n)*", False), (r"(?=(a+))*b", False), (r"(?x) ( a + ) +", False),
+        (r"(?:a|b)*x", True), (r"(?:[ab])*x", True), (r"model\.layers\.\d+\..*(q|k|v)_proj$", True),
+        (r"^model\.layers\.(1|22|333)\..*\.(gate|up|down)_proj$", True), (r"(a{2,3}){4}", False),
+        (r"(?!lm_head|.*gate$).*", True), (r"(a*?)*?b", False), (r"(?>a*)*b", False),
+        (r".*\.\d+\..*experts\..*_proj", True), (r"\d{1,3}\.(\w{2})+", False),
     ],
 )  # fmt: skip
 def test_expressions_end(expression, tame):
     assert is_tame(expression) is tame
+
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 99,
+    "num_hidden_layers": 32, "num_attention_heads": 4, "torch_dtype": "bfloat16",
+}  # fmt: skip
+INT4 = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": 128}
+
+
+def written(ways, text):
+    """Quantisation configs that hold an expression, by the library that writes it so."""
+    return {
+        "compressed-tensors": {"quant_method": "compressed-tensors", "format": "pack-quantized",
+            "ignore": [f"re:{text}"],
+            "config_groups": {"g": {"targets": ["Linear"], "weights": INT4}}},
+        "its targets": {"quant_method": "compressed-tensors", "format": "pack-quantized",
+            "config_groups": {"g": {"targets": [f"re:{text}"], "weights": INT4}}},
+        "gptq": {"quant_method": "gptq", "bits": 4, "group_size": 128,
+            "dynamic": {f"-:{text}": {}}},
+        "auto-round": {"quant_method": "auto-round", "bits": 4, "group_size": 128,
+            "extra_config": {text: {"bits": 8}}},
+        "bitsandbytes": {"quant_method": "bitsandbytes", "load_in_4bit": True,
+            "llm_int8_skip_modules": [text]},
+        "gemma": {"quant_method": "gemma", "module_quant_configs": {text: {"num_bits": 4}}},
+    }[ways]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["(.|.)*x", "(a+)+$", "(?:\\w?\\.?)*!", "(\\w|\\.|mo)*!"])
+@pytest.mark.parametrize(
+    "way", ["compressed-tensors", "its targets", "gptq", "auto-round", "bitsandbytes", "gemma"]
+)
+def test_an_expression_without_end_is_refused_whoever_writes_it(way, text):
+
+    with pytest.raises(RooflineError, match="could take for ever"):
+        from_config({**LLAMA, "quantization_config": written(way, text)}, "x").work()
+
+
+def test_more_expressions_than_any_checkpoint_has_are_refused():
+    many = [f"re:.*layers\\.{i}\\..*" for i in range(20_000)]
+    with pytest.raises(RooflineError, match="more than 4096 expressions"):
+        quant.Names(many, "exact", "test")
+    with pytest.raises(RooflineError, match="characters of them"):
+        quant.Names(["re:" + "x" * 4000 + str(i) for i in range(100)], "exact", "test")
+
+
+def test_lists_of_one_config_share_what_they_may_cost(monkeypatch):
+    """Globs, endings and parts are held against each module too; their time is counted."""
+    from roofline.model.quant import expressions
+
+    clock = iter(range(10**6))
+    monkeypatch.setattr(expressions.time, "thread_time", lambda: float(next(clock)))
+    with expressions.one_config():
+        lists = [quant.Names([f"*{i}*x*"], "glob", "test") for i in range(3)]
+    paths = [f"model.layers.{i}.mlp.up_proj" for i in range(10)]
+    with pytest.raises(RooflineError, match="take more than 4 s"):
+        [[names.matches(path) for names in lists] for path in paths]
+    assert next(clock) == 10  # five names a second each, two looks at the clock
 
 
 def test_a_named_config_finds_its_own_quantisation_beside_it(tmp_path):

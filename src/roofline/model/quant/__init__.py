@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import Format
+from .expressions import one_config
 from .names import Names, canonical
 from .rules import Beyond, Quantised, Rules
 
@@ -101,7 +102,8 @@ def read(
         found = {**found, "expert_dtype": data["expert_dtype"]}
     file, name = METHODS[method]
     reader = getattr(import_module(f".{file}", __name__), name)
-    read: Quantised = reader(Config(found, f"{where}: quantization_config"), plain)
+    with one_config():
+        read: Quantised = reader(Config(found, f"{where}: quantization_config"), plain)
     return read
 
 

@@ -13,7 +13,7 @@ from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import PRECISIONS, Format
 from . import layouts
-from .names import Names, experts
+from .names import InOrder, Names, experts
 from .rules import Quantised, Rules
 
 
@@ -127,11 +127,11 @@ def auto_round(c: Config, plain: Format) -> Quantised:
     if isinstance(blocks, str):
         blocks = [b.strip() for b in blocks.split(",")]
     listed = Names(blocks, "module", f"{c.where}: block_name_to_quantize")
+    changed = InOrder(rules)
 
     def choose(path: str) -> Format | None:
-        for named, found in rules:
-            if named.matches(path):
-                return found
+        if found := changed.of(path):
+            return found[0]
         if path == "lm_head" or (not listed.empty and not listed.matches(path + ".")):
             return None
         return usual

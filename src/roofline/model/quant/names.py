@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import Generic, TypeVar
 
 from ...errors import InputError
+from .expressions import compiled, effort
 
 # Words for the same thing, in lists and in paths alike.
 _WORDS = {
@@ -41,6 +44,8 @@ _FUSED = {
     "q_proj": "qkv_proj", "k_proj": "qkv_proj", "v_proj": "qkv_proj",
     "gate_proj": "gate_up_proj", "up_proj": "gate_up_proj",
 }  # fmt: skip
+
+_T = TypeVar("_T")
 
 LONGEST = 4096
 """Characters of one name in a list; no module's name is as long."""
@@ -76,6 +81,7 @@ def canonical(name: str) -> str:
     return _EXPERT.sub("experts.*", words(name))
 
 
+@lru_cache(1 << 14)
 def spellings(path: str) -> tuple[str, ...]:
     """A canonical path and the fused or enclosing modules that stand for it."""
     path = canonical(path)
@@ -102,7 +108,7 @@ class Names:
         where: for messages.
 
     Raises:
-        InputError: not a list of names, or a broken expression.
+        InputError: not a list of names, or an expression that is none or may not end.
     """
 
     def __init__(self, patterns: object, style: str, where: str) -> None:
@@ -111,6 +117,7 @@ class Names:
         if not isinstance(patterns, list) or not all(isinstance(p, str) for p in patterns):
             raise InputError(f"{where} must be a list of module names")
         self.style = style
+        self._where, self._effort = where, effort()
         self._plain: set[str] = set()
         self._under: set[str] = set()
         self._starts: tuple[str, ...] = ()
@@ -152,24 +159,30 @@ class Names:
                 self._ends.append(name)
 
     def _expression(self, text: str, where: str, tame: bool = False) -> None:
-        if not tame and not is_tame(text):
-            raise InputError(f"{where}: the expression {text[:60]!r} could take for ever")
-        try:
-            self._expressions.append((re.compile(words(text)), text))
-        except (re.error, RecursionError, OverflowError) as error:
-            raise InputError(f"{where}: {text[:60]!r} is not an expression: {error}") from None
+        found = compiled(words(text), where, self._effort, tame=tame)
+        self._expressions.append((found, text))
 
     @property
     def empty(self) -> bool:
         """Whether nothing is listed."""
         return not (self._plain or self._starts or self._ends or self._parts or self._expressions)
 
+    @property
+    def only_names(self) -> frozenset[str] | None:
+        """The canonical names, where it lists nothing else and each stands for itself alone."""
+        if self._under or self._starts or self._ends or self._parts or self._expressions:
+            return None
+        return frozenset(self._plain)
+
     def matches(self, path: str) -> bool:
         """Whether the list names the matrix at ``path``, or what encloses it."""
         found = self._memo.get(path)
         if found is None:
-            found = self._memo[path] = any(self._one(name) for name in spellings(path))
+            found = self._memo[path] = self._effort.spend(self._any, path, self._where)
         return found
+
+    def _any(self, path: str) -> bool:
+        return any(self._one(name) for name in spellings(path))
 
     def _one(self, name: str) -> bool:
         if name in self._plain or name.startswith(self._starts):
@@ -187,42 +200,40 @@ class Names:
         )
 
 
+class InOrder(Generic[_T]):
+    """Lists with what each decides, the first that names a module deciding.
+
+    Names that stand for themselves are looked up, however many there are; only the other lists
+    are gone through.
+    """
+
+    def __init__(self, entries: Iterable[tuple[Names, _T]]) -> None:
+        self.entries = tuple(entries)
+        self._named: dict[str, int] = {}
+        self._others: list[int] = []
+        for place, (names, _) in enumerate(self.entries):
+            only = names.only_names
+            if only is None:
+                self._others.append(place)
+            for name in only or ():
+                self._named.setdefault(name, place)
+
+    def of(self, path: str) -> tuple[_T] | None:
+        """What the first list decides that names the module, in a tuple; ``None`` where none."""
+        end = len(self.entries)
+        first = min((self._named.get(name, end) for name in spellings(path)), default=end)
+        for place in self._others:
+            if place > first:
+                break
+            if self.entries[place][0].matches(path):
+                first = place
+                break
+        return (self.entries[first][1],) if first < end else None
+
+
 def experts(*lists: Names) -> tuple[tuple[str, int], ...]:
     """For patterns that name single experts: how many each names."""
     return tuple((k, len(v)) for names in lists for k, v in names.experts.items())
-
-
-def is_tame(expression: str) -> bool:
-    """Whether matching a name takes bounded time: no repeats of repeats, at most six in a row.
-
-    A checkpoint's lists are somebody else's text, and ``(a+)+`` never ends.
-    """
-    groups = [[0, 0]]  # repeats of the branch that is read, and of the longest before it
-    escaped = inside = False  # after a backslash; in a character class
-    closed = 0  # repeats of the group that has just closed
-    for char in expression:
-        if escaped:
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif inside:
-            inside = char != "]"
-        elif char == "[":
-            inside = True
-        elif char == "(":
-            groups.append([0, 0])
-        elif char == ")" and len(groups) > 1:
-            closed = max(groups.pop())
-            groups[-1][0] += closed
-            continue
-        elif char == "|":
-            groups[-1] = [0, max(groups[-1])]
-        elif char in "*+{":
-            if closed:
-                return False
-            groups[-1][0] += 1
-        closed = 0
-    return max(map(max, groups)) <= 6
 
 
 def _dots(name: str) -> Iterable[int]:

@@ -9,7 +9,7 @@ from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
-from .names import Names
+from .names import InOrder, Names
 from .rules import Quantised, Rules
 
 _OLD = {
@@ -66,10 +66,11 @@ def _by_name(data: dict[str, Any], plain: Format, kept: Names, where: str) -> Qu
         else:
             exact.append((Names([name.removesuffix(".weight")], "exact", where), stored))
 
+    said = InOrder((*exact, *expressions))
+
     def choose(path: str) -> Format | None:
-        for named, stored in (*exact, *expressions):
-            if named.matches(path):
-                return stored
+        if found := said.of(path):
+            return found[0]
         return None if path == "lm_head" or kept.matches(path) else usual
 
     kinds = dict.fromkeys(f.name for f in [*(s for _, s in exact + expressions), usual] if f)
