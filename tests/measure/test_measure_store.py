@@ -19,6 +19,7 @@ from roofline.measure.limits import HostLimits
 from roofline.measure.quiet import Finding
 from roofline.measure.session import Result
 from roofline.record import replace
+from roofline.say.machines import difference
 from roofline.words import Words
 
 
@@ -271,7 +272,7 @@ def test_difference_of_two_runs():
     assert rows["compute", "int8"].ratio is None
     assert rows["compute", "int8"].to_json()["b"] is None
     for language in ("en", "zh"):
-        text = diff.text(a, b, Words(language))
+        text = difference(a, b, Words(language))
         assert "1.333×" in text
         assert "memory" in text
 
