@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/)
@@ -23,6 +24,7 @@ _SHADER = re.compile(r"\n[ \t]*(?://[^\n]*(?=\n))?")
 _BEFORE_PATTERN = {*"(,=:[!&|?{};", "return", ""}
 
 
+@lru_cache(256)
 def script(text: str) -> str:
     """A module's text as short as can be without another meaning or other names."""
     out: list[str] = []
