@@ -272,7 +272,7 @@ def test_names_are_found_as_in_the_terminal(node):
         name = entry["name"]
         ways = [*_spellings(entry), f"{entry['org']}/{name}", f"/a/b/{name}-Q4_K_M.gguf"]
         ways += [f"C:\\models\\{name}.IQ4_XS-00001-of-00003.gguf", f"{name}-awq", f"{name}-4bit"]
-        models += ways[i % 3 :: 3]  # one that is not known takes long: so every model in some ways
+        models += ways[i % 6 :: 6]  # one that is not known takes long: so every model in some ways
     machines = ["", "GPU", "h 100", "toString"]
     known = machine_entries()
     machines += [name for e in known for name in _spellings(e)]

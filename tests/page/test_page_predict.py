@@ -8,6 +8,7 @@ import random
 import re
 import threading
 from collections.abc import Iterator
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -125,6 +126,13 @@ def test_a_server_answers_as_the_core_predicts():
         assert answer["rows"] == expected.like.rows
 
 
+@cache
+def good_oracle():
+    asks = make_oracle(MODEL, [MACHINE], models=[MODEL], machines=[MACHINE])
+    asks.answer(GOOD)
+    return asks
+
+
 GOOD = {
     "model": MODEL, "machine": MACHINE, "engine": "vllm", "phase": "decode", "batch": 1,
     "context": 2048, "devices": 1,
@@ -144,13 +152,11 @@ GOOD = {
 def test_questions_name_only_what_is_served(bad):
     from roofline.errors import RooflineError
 
-    asks = make_oracle(MODEL, [MACHINE], models=[MODEL], machines=[MACHINE])
-    asks.answer(GOOD)
     with pytest.raises(RooflineError):
-        asks.answer({**GOOD, **bad})
+        good_oracle().answer({**GOOD, **bad})
     for nothing in (None, [], "x", 3):
         with pytest.raises(InputError):
-            asks.answer(nothing)
+            good_oracle().answer(nothing)
 
 
 def test_an_unknown_engine_is_refused():
@@ -241,14 +247,21 @@ def test_a_served_page_shows_the_prediction_beside_the_bound(browser, server):
     assert quiet.said == []
 
 
-def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_path):
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> str:
+    """The address of a page on disk with predictions, of which each is slow to make."""
     things = {"models": [MODEL, "qwen3-0.6b"], "machines": [MACHINE, "rtx-4090"]}
     text = make_page(MODEL, [MACHINE], **things, language="en", predict="vllm")
-    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    path = tmp_path_factory.mktemp("predicted") / "page.html"
+    path.write_text(text, encoding="utf-8")
+    return path.as_uri()
+
+
+def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, file):
     context = browser.new_context(viewport={"width": 1200, "height": 900}, locale="zh-CN")
     page = context.new_page()
     quiet = Quiet(page)
-    page.goto(f"file://{tmp_path}/page.html#b=32&tp=2")
+    page.goto(f"{file}#b=32&tp=2")
     page.locator("rect.predicted").wait_for()
     assert "90 %" in row(page).inner_text()
     page.locator(".twin > summary").click()
@@ -279,15 +292,13 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, tmp_pat
 @pytest.mark.parametrize(
     ("width", "scheme", "language"), [(360, "light", "zh-CN"), (1440, "dark", "en-US")]
 )
-def test_devices_and_prediction_in_every_look(browser, tmp_path, scheme, language, width):
-    text = make_page(MODEL, [MACHINE], language="en", predict="vllm")
-    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+def test_devices_and_prediction_in_every_look(browser, file, scheme, language, width):
     context = browser.new_context(
         viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme
     )
     page = context.new_page()
     quiet = Quiet(page)
-    page.goto(f"file://{tmp_path}/page.html#tp=4&b=8&ops=1")
+    page.goto(f"{file}#tp=4&b=8&ops=1")
     page.locator("rect.predicted").wait_for()
     page.evaluate(read("lab.js") + "; Object.assign(window, { collisions, crowding });")
     axe = resources.files(pytest.importorskip("axe_playwright_python")) / "axe.min.js"
@@ -297,8 +308,7 @@ def test_devices_and_prediction_in_every_look(browser, tmp_path, scheme, languag
         go(page, hash)
         assert page.evaluate("collisions(document, innerWidth)") == [], hash
         assert page.evaluate("crowding(document.body)") == [], hash
-        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-        said = [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]]
-        assert said == [], hash
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    assert [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]] == []
     context.close()
     assert quiet.said == []
