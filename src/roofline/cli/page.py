@@ -126,8 +126,9 @@ def _serve(args: argparse.Namespace, arguments: dict[str, Any]) -> int:
 
 def _points(path: str) -> list[dict[str, object]]:
     from ..points import read_points
+    from ..points.foreign import shared
 
-    return [point.to_json() for point in read_points(path, finished_only=True)]
+    return [shared(point.to_json()) for point in read_points(path, finished_only=True)]
 
 
 def _write(text: str, path: str, show: bool) -> int:

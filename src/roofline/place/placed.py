@@ -10,6 +10,7 @@ from ..bound.case import Bound, Case
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..points import Point
+from ..points.foreign import shared
 from ..points.point import UNSAID
 from .routing import PointRouting, Tally
 from .steps import Stage, stage_of, steps, together
@@ -158,7 +159,7 @@ class Placed:
         """The placement as data; the point as in a points file."""
         return {
             "schema": SCHEMA,
-            "point": self.point.to_json(),
+            "point": shared(self.point.to_json()),
             "batch": None if UNSAID in self.point.notes else self.point.batch,
             "machine": self.machine,
             "ceilings": self.kind,

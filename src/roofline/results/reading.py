@@ -15,6 +15,7 @@ from typing import Any
 from ..count.step import Group
 from ..errors import InputError
 from ..parallel.layout import Parallel
+from ..points.foreign import clean, kept
 from ..points.point import (
     NOTHING,
     UNSAID,
@@ -44,7 +45,6 @@ roof is a lower bound."""
 
 MOST_PARTS = 512
 MOST_GROUPS = 65_536
-SECRETS = ("api_key", "apikey", "authorization", "password", "secret", "access_token", "hf_token")
 
 
 class Incomplete(InputError):
@@ -191,21 +191,21 @@ class Reading:
             seconds=Seconds(self.seconds, self.best, self.spread, self.samples),
             basis=_BASES.get(self.kind, "steps"),
             phase=_PHASES.get(self.kind, "decode"),
-            model=self.model,
-            weights=self.weights,
-            kv=self.kv,
-            compute=self.compute,
+            model=_clean(self.model),
+            weights=_clean(self.weights),
+            kv=_clean(self.kv),
+            compute=_clean(self.compute),
             weight_bytes=self.weight_bytes,
             parameters=self.parameters,
             accept=self.accept if self.accept > 1 or self.drafted else None,
             cached=self.cached,
-            machine=self.machine,
+            machine=_clean(self.machine),
             devices=self.devices or 1,
             layout=self.layout,
             engine=self.engine,
-            engine_version=self.engine_version,
+            engine_version=_clean(self.engine_version),
             tokens=tokens,
-            time=self.time,
+            time=_clean(self.time),
             settings=kept(self.settings),
             notes=self._notes(),
             source=self.source,
@@ -221,6 +221,10 @@ class Reading:
         if self.source is None:
             return self.format
         return f"{self.source.file}, record {self.source.record}"
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean(text)
 
 
 def _spoken(options: tuple[str, ...]) -> str:
@@ -333,21 +337,3 @@ def _packed(batch: int, prompt: int, depth: int, chunk: int) -> list[Part]:
     if groups:
         parts.append(Part(tuple(groups)))
     return parts
-
-
-def kept(extra: Any) -> Any:
-    """A copy of a file's own fields, without anything that looks like a key or password.
-
-    Infinity and NaN, which JSON has not, become strings.
-    """
-    if isinstance(extra, Mapping):
-        return {
-            str(key): kept(value)
-            for key, value in extra.items()
-            if not any(secret in str(key).lower().replace("-", "_") for secret in SECRETS)
-        }
-    if isinstance(extra, list | tuple):
-        return [kept(item) for item in extra]
-    if isinstance(extra, float) and not math.isfinite(extra):
-        return str(extra)
-    return extra
