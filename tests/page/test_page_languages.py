@@ -36,7 +36,9 @@ def make(tmp_path):
     for folder in FILES:
         texts = json.loads((home / folder / "en.json").read_text("utf-8"))
         if "page.language" in texts:
-            texts |= {"page.language": "Esperanto", "page.order": "3", "joint.list": " | "}
+            texts |= {"page.language": "Esperanto", "page.order": "3"}
+        if "joint.list" in texts:
+            texts["joint.list"] = " | "
         (home / folder / "eo.json").write_text(json.dumps(texts), encoding="utf-8")
     shutil.copy(home / "words/en.notes.json", home / "words/eo.notes.json")
 

@@ -48,7 +48,7 @@ const speak = ({ model, machine, options, phase, groups }) => {
   const { rules } = given.data;
   const all = levers(c, phase, groups, b, f);
   const said = all.map((x) => sayLever(x, c.machine.name, rules, t));
-  lines.push(said.join(t.comma) || t(full ? "lever.none.fits" : "lever.none"));
+  lines.push(said.join(t.clauses) || t(full ? "lever.none.fits" : "lever.none"));
   const main = { c, groups, b, climbed, f, operators: operators(c, groups) };
   const why = sayWhy(main, t, given.data.sources);
   return [lines, Object.values(why).flat()];

@@ -10,6 +10,7 @@ from .. import words as core_words
 _USED = ("label", "part", "ceilings", "say", "lever", "chart", "table", "bound", "why", "title")
 
 _SPOKEN = (
+    *("joint.list", "joint.clauses", "joint.sides"),
     *("predict.speed", "predict.time", "predict.roof", "predict.like", "predict.strange"),
     "place.verdict.",
 )

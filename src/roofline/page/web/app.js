@@ -306,7 +306,7 @@ export function mount(root, data, t, options) {
     }
     const { source } = view.model;
     if (source?.title) found.add([source.title, source.date].filter(Boolean).join(", "));
-    return [t("ui.sources", { sources: [...found].join(t.semicolon) })];
+    return [t("ui.sources", { sources: [...found].join(t.sides) })];
   }
 
   // The numbers that the story speaks of, as they are now.

@@ -154,5 +154,5 @@ function takePoints(text, app, t) {
   if (found.bad) parts.push(t("drop.points.bad", { bad: count(found.bad) }));
   if (found.thinned)
     parts.push(t("drop.points.thinned", { lines: count(found.lines), most: count(MOST_POINTS) }));
-  return app.say(parts.join(t.semicolon));
+  return app.say(parts.join(t.sides));
 }

@@ -184,11 +184,11 @@ export function makePanel(data, t, set) {
       const { c, groups, b, climbed, f } = main;
       setText(rows.ridge.value, `${digits(b.ridge)} FLOP/byte`);
       setHidden(rows.devices.element, !c.wire);
-      if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.semicolon));
+      if (c.wire) setText(rows.devices.value, sayDevices(main, t).slice(2).join(t.sides));
       setText(rows.climb.value, tied(sayClimb(c, groups, climbed, t)));
       const held = main.verdict.code === "capacity" ? [sayHeld(c, groups, t)] : [];
       const room = sayRoom(state.phase, climbed, f, c.machine.name, t);
-      setText(rows.fit.value, tied([...held, room].filter(Boolean).join(t.semicolon)));
+      setText(rows.fit.value, tied([...held, room].filter(Boolean).join(t.sides)));
       updateShares(b);
       updateLevers(main.levers, c.machine, main.verdict.code === "capacity");
       const said = [sayRouting(c, groups, b, t), ...main.notes].filter(Boolean);

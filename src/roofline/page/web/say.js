@@ -87,7 +87,7 @@ export function sayHeld(c, groups, t) {
     ...(c.machine.links ?? []).filter((x) => x.scope !== "host").map((x) => x.devices),
   );
   return [said, t(joins > 1 ? "say.held.unjoined" : "say.held.unlinked", { machine, joins })].join(
-    t.semicolon,
+    t.sides,
   );
 }
 
@@ -194,7 +194,7 @@ export function sayRoom(phase, climbed, f, machine, t) {
     const alone = before ? "say.climb.full.before" : "say.climb.full";
     parts.push(t(phase === "mixed" ? "say.climb.full.beside" : alone, { batch: f.most }));
   }
-  return parts.join(t.semicolon);
+  return parts.join(t.sides);
 }
 
 /** @type {(lever: Lever, machine: string, rules: Rules, t: Words) => string} */
@@ -255,7 +255,7 @@ function sayWire({ group, strands, latency }, t) {
     devices: group,
     first: first.link.name,
     joined: first.domain,
-    parts: strands.map((strand) => t("say.parallel.strand", of(strand))).join(t.comma),
+    parts: strands.map((strand) => t("say.parallel.strand", of(strand))).join(t.clauses),
     latency: least,
   });
 }

@@ -214,8 +214,8 @@ interface Words {
   language: string;
   has(key: string): boolean;
   list: string;
-  comma: string;
-  semicolon: string;
+  clauses: string;
+  sides: string;
 }
 
 // A step, and a model's work on it (work.js).

@@ -23,8 +23,8 @@ export function makeWords(texts, language) {
   t.language = language;
   t.has = (key) => key in texts;
   t.list = t("joint.list");
-  t.comma = t("joint.comma");
-  t.semicolon = t("joint.semicolon");
+  t.clauses = t("joint.clauses");
+  t.sides = t("joint.sides");
   return t;
 }
 
