@@ -14,19 +14,33 @@ const key = (name) =>
     .replace(/[^a-z0-9.]+/g, "-")
     .replace(/^-+|-+$/g, "");
 
+// The entries of a list by their names, and by these without hyphens; kept while the list is.
+/** @type {WeakMap<object, { names: Map<string, any>, squeezed: Map<string, any> }>} */
+const kept = new WeakMap();
+
+/** @type {(entries: { id: string, name: string, aliases?: string[] }[]) =>
+ *   { names: Map<string, any>, squeezed: Map<string, any> }} */
+function byName(entries) {
+  const known = kept.get(entries);
+  if (known) return known;
+  const names = new Map();
+  for (const entry of entries) {
+    for (const label of [entry.id, entry.name, ...(entry.aliases ?? [])].map(key)) {
+      if (!names.has(label)) names.set(label, entry);
+    }
+  }
+  const squeezed = new Map([...names].map(([label, entry]) => [label.replaceAll("-", ""), entry]));
+  kept.set(entries, { names, squeezed });
+  return { names, squeezed };
+}
+
 // The entry of a list of models or machines with that id, alias or name; or null.
 /** @type {<T extends { id: string, name: string, aliases?: string[] }>(entries: T[],
  *   name: string) => T | null} */
 export function find(entries, name) {
-  const names = new Map();
-  for (const entry of entries) {
-    for (const label of [entry.id, entry.name, ...(entry.aliases ?? [])]) {
-      if (!names.has(key(label))) names.set(key(label), entry);
-    }
-  }
+  const { names, squeezed } = byName(entries);
   const wanted = [key(name), key(name.slice(name.lastIndexOf("/") + 1))];
   for (const one of wanted) if (names.has(one)) return names.get(one);
-  const squeezed = new Map([...names].map(([label, entry]) => [label.replaceAll("-", ""), entry]));
   for (const one of wanted) {
     const entry = squeezed.get(one.replaceAll("-", ""));
     if (entry) return entry;
