@@ -14,11 +14,8 @@ from functools import partial
 from importlib import import_module
 
 from .. import __version__
-from ..errors import MissingExtra, RooflineError
 from ..say.screen import columns
-
-NEEDED = {"numpy": "NumPy", "shtab": "shtab"}
-"""What an installation brings by itself; a checkout that was never installed may lack it."""
+from . import endings
 
 VERBS = {
     "explain": "which ceiling a step hits, by how much, and what would change it",
@@ -67,29 +64,28 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    argv = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        argv = sys.argv[1:]
+        sys.excepthook = endings.fault
     gc.set_threshold(50_000)  # a short process: looking for cycles was a tenth of its time
     verb = argv[0] if argv and argv[0] in VERBS and _there(argv[0]) else None
     try:
-        top = parser(verb)
-        args = top.parse_args(argv)
-        if args.verb is None:
-            top.print_help()
-            return 0
-        code: int = import_module(f".{args.verb}", __name__).run(args)
-        sys.stdout.flush()
-        return code
-    except RooflineError as error:
-        print(f"roofline: {error}", file=sys.stderr)
-        return error.exit_code
-    except ModuleNotFoundError as error:
-        if error.name not in NEEDED:
-            raise
-        print(f"roofline: {MissingExtra(NEEDED[error.name], '', f'{verb}')}", file=sys.stderr)
-        return MissingExtra.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        endings.begin()
+        code = _run(argv, verb)
+    except SystemExit as done:  # argparse's: help, or what it refused
+        raise SystemExit(endings.flushed(int(done.code or 0))) from None
+    except (Exception, KeyboardInterrupt) as error:
+        code = endings.of(error, verb)
+    return endings.flushed(code)
+
+
+def _run(argv: list[str], verb: str | None) -> int:
+    top = parser(verb)
+    args = top.parse_args(argv)
+    if args.verb is None:
+        top.print_help()
         return 0
-    except KeyboardInterrupt:
-        print("roofline: interrupted", file=sys.stderr)
-        return 130
+    if getattr(args, "json", False) or getattr(args, "format", None) == "jsonl":
+        endings.narrow_json()
+    code: int = import_module(f".{args.verb}", __name__).run(args)
+    return code

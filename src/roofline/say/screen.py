@@ -10,8 +10,9 @@ def columns() -> int:
     """The width to write in: ``COLUMNS``, the terminal's, or 100 where output is not one."""
     given = os.environ.get("COLUMNS", "")
     try:
-        width = int(given) if given.isdigit() else os.get_terminal_size().columns
-    except OSError:
+        typed = given.isascii() and given.isdigit() and len(given) < 6
+        width = int(given) if typed else os.get_terminal_size().columns
+    except (OSError, ValueError):
         width = 100
     return max(40, min(140, width or 100))
 
