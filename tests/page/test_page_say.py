@@ -17,7 +17,7 @@ from roofline.machine.load import load as load_machine
 from roofline.model import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import KV, WEIGHTS, page_data
-from roofline.page.words import page_words
+from roofline.page.words import note_words, page_words
 from roofline.parallel import Parallel
 from roofline.say import answer, capacity, why
 from roofline.units import count, digits, gain, percent, seconds, si
@@ -92,7 +92,8 @@ def test_sentences_are_those_of_the_terminal(node, language, whole, monkeypatch)
                 }
             )
     script = bundle("words", "bound", "verdict", "say", exports=True) + READ + SPEAK
-    given = {"data": data, "words": page_words(language), "language": language, "asked": asked}
+    words = {**page_words(language), **note_words(data, language)}
+    given = {"data": data, "words": words, "language": language, "asked": asked}
     for (lines, whys), (said, rows), question in zip(
         node(script, given), expected, asked, strict=True
     ):

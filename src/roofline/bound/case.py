@@ -29,6 +29,7 @@ from ..model.formats import Format
 from ..model.model import Model
 from ..parallel.layout import Parallel
 from ..record import record
+from ..words.note import Note
 from .chain import Bound, Chain, OperatorBound
 
 __all__ = ["Bound", "Case", "Climb", "Fit", "OperatorBound"]
@@ -193,7 +194,7 @@ class Case:
         self.notes = (
             *machine.assumed,
             *(
-                f"{machine.name} has no known {wanted} ceiling: those products run in {used}"
+                Note("ceiling.unknown", machine=machine.name, wanted=wanted, used=used)
                 for wanted, (used, _) in self.arithmetic.items()
                 if used != wanted
             ),

@@ -8,8 +8,7 @@ from typing import Any
 from .. import catalogue
 from ..errors import NotFound
 from ..machine.load import entries, from_data, is_here, load
-from ..machine.machine import Figure, Machine
-from ..units import digits, memory, seconds, si
+from ..machine.machine import Machine
 from ..words import Words
 from . import options
 
@@ -49,12 +48,15 @@ def run(args: argparse.Namespace) -> int:
 
         data = {"schema": "roofline.machines/1", "machines": [as_json(m) for m in found]}
         print(json.dumps(data, ensure_ascii=False, indent=2))
-    elif not found:
+        return 0
+    from ..say import machines as speak
+
+    if not found:
         print(say("list.none", words=" ".join(args.name)))
     elif len(found) == 1:
-        _show(found[0], say)
+        print(speak.one(found[0], say))
     else:
-        _list(found, say)
+        print(speak.several(found, say))
     return 0
 
 
@@ -136,80 +138,3 @@ def as_json(m: Machine) -> dict[str, Any]:
         "power": m.power.to_json() if m.power else None,
         "notes": list(m.notes),
     }
-
-
-def _list(found: list[Machine], say: Words) -> None:
-    from ..say import table
-
-    names = ("machine", "released", "memory", "bandwidth", "peak", "ridge")
-    rows = []
-    for m in found:
-        roof = m.roof()
-        precision, peak = roof.arithmetic("bf16")
-        mark = "" if precision == "bf16" else f" ({precision})"
-        rows.append(
-            (
-                m.id,
-                m.released or "?",
-                memory(m.capacity.value) if m.capacity else "?",
-                si(roof.bandwidth.value, "B/s"),
-                si(peak.value, "FLOP/s") + mark,
-                digits(peak.value / roof.bandwidth.value),
-            )
-        )
-    print(table.render([say(f"table.{name}") for name in names], rows))
-
-
-def _show(m: Machine, say: Words) -> None:
-    print(m.name + (" · " + say("machine.released", date=m.released) if m.released else ""))
-    if m.aliases:
-        print(f"{say('machine.alias')}: {', '.join(m.aliases)}")
-    rows: list[tuple[str, str, str, Figure]] = []
-    if m.capacity:
-        rows.append((say("machine.memory"), m.memory_type, memory(m.capacity.value), m.capacity))
-    if m.usable:
-        rows.append(
-            (say("machine.memory"), say("machine.usable"), si(m.usable.value, "B"), m.usable)
-        )
-    if m.cache:
-        rows.append((say("machine.cache"), m.cache_level, si(m.cache.value, "B"), m.cache))
-    for ceilings in (m.datasheet, m.measured):
-        for name, figure in ceilings.bandwidth.items():
-            rows.append((say("machine.bandwidth"), name, si(figure.value, "B/s"), figure))
-        for name, figure in ceilings.compute.items():
-            rows.append((say("machine.compute"), name, si(figure.value, "FLOP/s"), figure))
-        for name, figure in ceilings.overhead.items():
-            rows.append(("", name, seconds(figure.value), figure))
-    for link in m.links:
-        text = say(
-            "machine.link.text",
-            bandwidth=si(link.bandwidth.value, "B/s"),
-            devices=link.devices,
-            scope=link.scope,
-        )
-        rows.append((say("machine.link"), link.name, text, link.bandwidth))
-    if m.power:
-        rows.append((say("machine.power"), "", si(m.power.value, "W"), m.power))
-    _figures(rows, m, say)
-
-
-def _figures(rows: list[tuple[str, str, str, Figure]], m: Machine, say: Words) -> None:
-    from ..say import table
-
-    titles = {f.source: f for *_, f in rows if f.source}
-    numbers = {title: f"[{i}]" for i, title in enumerate(titles, 1)}
-    out, last = [], ""
-    for what, which, value, f in rows:
-        notes = [say("machine.accumulate", what=f.accumulate)] if f.accumulate else []
-        notes += [f.note] if f.note else []
-        kind = say(f"ceilings.{f.kind}") + " " + numbers.get(f.source, "")
-        out.append((what if what != last else "", which, value, kind, "; ".join(notes)))
-        last = what
-    print(table.render(("", "", "", "", ""), out, left=5))
-    roof = m.roof()
-    ridges = ", ".join(f"{p} {digits(roof.ridge(p))}" for p in roof.compute)
-    print(f"\n{say('machine.ridge')} (FLOP/byte): {ridges}")
-    for note in m.notes:
-        print(note)
-    for title, f in titles.items():
-        print(f"{numbers[title]} {', '.join(x for x in (title, f.date, f.url) if x)}")

@@ -10,8 +10,7 @@ from ..count.step import Step
 from ..errors import UnsupportedError
 from ..model.load import entries, from_entry, load
 from ..model.model import Model
-from ..units import count, parse_count, si, tokens
-from ..words import Words
+from ..units import parse_count
 from . import options
 
 
@@ -61,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         print(say("list.none", words=" ".join(args.filter)))
         return 0
-    _print(found, say)
+    from ..say import models as speak
+
+    print(speak.text(found, say))
     return 0
 
 
@@ -103,61 +104,3 @@ def _facts(model: Model, context: int) -> dict[str, Any]:
         "notes": list(model.notes),
         "source": {"title": model.source},
     }
-
-
-def _print(found: list[dict[str, Any]], say: Words) -> None:
-    from ..say import table
-
-    names = ("model", "released", "architecture", "parameters", "active", "weights", "size")
-    context = next((m["context"] for m in found if "context" in m), None)
-    head = [say(f"table.{name}") for name in names]
-    head.append(say("table.kv", context=tokens(context)) if context else "")
-    rows = []
-    for m in found:
-        row = [m["id"], m.get("released") or "?", m["architecture"]]
-        if "refused" in m:
-            rows.append([*row, say("list.refused"), "", "", "", ""])
-            continue
-        rows.append(
-            [
-                *row,
-                si(m["parameters"], "", 4),
-                si(m["active_parameters"], "", 4),
-                m["weights"],
-                si(m["weight_bytes"], "B"),
-                si(m["kv_bytes_per_token"], "B") if m["kv_bytes_per_sequence"] else "-",
-            ]
-        )
-    print(table.render(head, rows, left=3))
-    if len(found) == 1:
-        _detail(found[0], say)
-
-
-def _detail(model: dict[str, Any], say: Words) -> None:
-    print()
-    if "refused" in model:
-        print(f"  {model['refused']}")
-    else:
-        print(f"  {count(model['parameters'])} {say('table.parameters')}")
-        print(f"  {_cache(model, say)}")
-        for note in model["notes"]:
-            print(f"  {note}")
-    source = model["source"]
-    print("  " + ", ".join(source[k] for k in ("title", "date", "url") if source.get(k)))
-
-
-def _cache(model: dict[str, Any], say: Words) -> str:
-    # What a sequence keeps, at the context asked about.
-    whole, first = model["kv_bytes_per_sequence"], model["kv_bytes_first_token"]
-    each = model["kv_bytes_per_token"]
-    if not whole and not model["state_bytes_per_sequence"]:
-        return say("list.cache.none")
-    values = {
-        "whole": si(whole, "B"),
-        "each": si(each, "B"),
-        "first": si(first, "B"),
-        "context": tokens(model["context"]),
-        "state": si(model["state_bytes_per_sequence"], "B"),
-    }
-    text = say("list.cache" if abs(first - each) < 0.005 * each else "list.cache.less", **values)
-    return text + (say("list.state", **values) if model["state_bytes_per_sequence"] else "")

@@ -55,14 +55,14 @@ def load(name: str) -> Machine:
         found = from_file(path_of_here(name))
         known = found.measured.bandwidth or found.measured.compute
         return replace(found, prefers="measured") if known else found
-    entry, said = _named(name), ""
+    entry, said = _named(name), tuple[str, ...]()
     if entry is None:
         entry, said = find(name)
     machine = from_data(entry, entry["id"], entry["sources"])
-    return replace(machine, assumed=(*machine.assumed, said)) if said else machine
+    return replace(machine, assumed=(*machine.assumed, *said)) if said else machine
 
 
-def find(name: str) -> tuple[dict[str, Any], str]:
+def find(name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The catalogue's entry of a name, also one that a system or tool prints, and what such a
     name leaves open.
 
@@ -75,7 +75,7 @@ def find(name: str) -> tuple[dict[str, Any], str]:
     every = entries()
     meant = printed(name, Known.of(every))
     if meant is not None:
-        return next(e for e in every if e["id"] == meant.id), meant.note
+        return next(e for e in every if e["id"] == meant.id), meant.notes
     bare = min(spellings(name), key=len, default="")
     missing = catalogue.missing(name, bare, every, "machine")
     raise NotFound(

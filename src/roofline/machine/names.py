@@ -15,6 +15,7 @@ from typing import Any
 from .. import catalogue
 from ..errors import NotFound
 from ..record import record
+from ..words.note import Note
 from .spelling import counted, detailed, spellings
 
 _MAKERS = frozenset(
@@ -30,12 +31,12 @@ class NamedMachine:
 
     Attributes:
         id: of the catalogue's entry.
-        note: what the name leaves open, or how many it means; empty where it says all.
+        notes: what the name leaves open, and how many it means.
         count: how many it means.
     """
 
     id: str
-    note: str = ""
+    notes: tuple[str, ...] = ()
     count: int = 1
 
 
@@ -71,7 +72,7 @@ class Known:
         """The entry of a name that is spelled just so, in any order of its words."""
         entry = _data()["taken"].get(squeezed(text))
         if entry is not None:
-            return NamedMachine(entry["id"], entry.get("note", ""), entry.get("count", 1))
+            return NamedMachine(entry["id"], _notes(entry), entry.get("count", 1))
         found = self.spelled.get(squeezed(text)) or self.worded.get(_words(text) or ("",))
         return NamedMachine(found) if found else None
 
@@ -137,18 +138,22 @@ def _plain(name: str, known: Known) -> NamedMachine | None:
     return None
 
 
+def _notes(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return (entry["note"],) if entry.get("note") else ()
+
+
 def _many(found: NamedMachine, count: int, name: str, known: Known) -> NamedMachine:
     entry = known.entries[found.id]
     if entry["kind"] == "cpu":
         both = f"{found.id}-2s"
         if count == 2 and both in known.entries:
-            return NamedMachine(both, found.note)
-        many = f"{name} is {count} sockets: one is counted"
+            return NamedMachine(both, found.notes)
+        many = Note("machine.sockets", name=name, count=count)
     else:
         count *= found.count
-        many = f"{name} is {count} of them: one is counted, --tp {count} counts all"
-    note = "; ".join(part for part in (found.note, many if count > 1 else "") if part)
-    return NamedMachine(found.id, note, count)
+        many = Note("machine.several", name=name, count=count)
+    notes = (*found.notes, many) if count > 1 else found.notes
+    return NamedMachine(found.id, notes, count)
 
 
 def _listed(name: str, known: Known) -> NamedMachine | None:
@@ -195,10 +200,8 @@ def _with_details(name: str, known: Known) -> NamedMachine | None:
                 f"memory; --on {found.id} --memory {size}GB counts one that has {size}"
             )
         if size and ("capacity" not in memory or memory["unified"]):
-            note = f"--memory {size}GB gives the memory that the name says"
-            found = NamedMachine(
-                found.id, "; ".join(x for x in (found.note, note) if x), found.count
-            )
+            note = Note("machine.memory", size=size)
+            found = NamedMachine(found.id, (*found.notes, note), found.count)
         return _many(found, count, name, known)
     return None
 

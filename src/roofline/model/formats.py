@@ -15,6 +15,7 @@ import re
 
 from ..errors import UnsupportedError
 from ..record import record
+from ..words.note import Note
 
 
 @record
@@ -173,7 +174,7 @@ def parse(text: str) -> Format:
         return Format(name, size / elements, "bf16")
     if name in _GGUF_MIXES:
         mixed = _GGUF_MIXES[name]
-        note = f"a mix of types: {mixed} bits a weight on average, as on Llama-3.1-8B"
+        note = Note("format.mix", bits=mixed)
         return Format(name, mixed / 8, "bf16", note)
     if match := _INT.match(name):
         bits, group = int(match[2]), int(match[3] or 128)

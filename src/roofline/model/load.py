@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import catalogue
 from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
+from ..words.note import Note
 from . import formats
 from .config import Config, read_json
 from .families import read as read_family
@@ -114,7 +115,6 @@ def _named(name: str, as_type: str | None, failed: RooflineError, why: str) -> M
         raise failed from None
     config, form = dict(found.entry["config"]), found.stored
     plain = from_entry(found.entry, as_type)
-    said = f"'{name[:80]}' is read by its name, as {found.entry['id']} of the catalogue"
     if form is not None and not form.own:
         # What the catalogue's own checkpoint is stored in is not what this name says.
         for key in _QUANTISED:
@@ -131,9 +131,12 @@ def _named(name: str, as_type: str | None, failed: RooflineError, why: str) -> M
             assert stored is not None
             plain = quantised(plain, stored)
         plain = plain.altered(source=from_entry(found.entry, as_type).source)
-    says = form.says if form is not None else ""
-    note = said + (f", in what such names mean: {says}" if says else "")
-    note += f" ({why})" if why else ""
+    said = {"name": name[:80], "entry": found.entry["id"]}
+    if form is not None and form.says:
+        note = Note("named.stored", **said, stored=form.says)
+    else:
+        note = Note("named", **said)
+    note = Note("because", note=note, why=why) if why else note
     return plain.altered(name=found.entry["name"], notes=(*plain.notes, note))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..files.safetensors import Checkpoint, Tensor
 from ..record import field, record
+from ..words.note import Note
 from .formats import Format, Layout
 from .model import Model, Scheme
 from .parts import Linear
@@ -122,7 +123,7 @@ def against(model: Model, checkpoint: Checkpoint) -> Model:
     notes = [*model.notes, *_notes(model, found, absent, served)]
     aside = sum(t.size for t in checkpoint.tensors if _aside(t.name, model.depth))
     if aside:
-        notes.append(f"its files hold {aside / 1e9:.3g} GB more: layers beyond the last, encoders")
+        notes.append(Note("stored.beyond", size=f"{aside / 1e9:.3g}"))
     scheme: Scheme = Corrected(model.scheme, found) if found else model.scheme
     return model.altered(scheme=scheme, notes=tuple(notes))
 
@@ -166,14 +167,17 @@ def _notes(
 ) -> Iterable[str]:
     if found:
         path, form = next(iter(found.items()))
-        yield (
-            f"{len(found)} matrices are not stored as the config says, the first {path}: "
-            f"{form.name}, not {model.scheme.weight(path).name}"
+        yield Note(
+            "stored.differ",
+            count=len(found),
+            first=path,
+            stored=form.name,
+            said=model.scheme.weight(path).name,
         )
     if served:
-        yield f"{len(served)} matrices are stored in fp32, counted in 16 bits as served"
+        yield Note("stored.served", count=len(served))
     if absent:
-        yield f"{len(absent)} matrices of the config are not in the files, the first {absent[0]}"
+        yield Note("stored.absent", count=len(absent), first=absent[0])
 
 
 def _aside(name: str, depth: int) -> bool:
@@ -190,8 +194,6 @@ def _by_index(model: Model, checkpoint: Checkpoint) -> Model:
     counted = model.work().resident
     if abs(checkpoint.total - counted) <= counted / 100:
         return model
-    note = (
-        f"its index gives {checkpoint.total / 1e9:.4g} GB in all, "
-        f"{counted / 1e9:.4g} GB are counted here"
-    )
+    given = f"{checkpoint.total / 1e9:.4g}"
+    note = Note("stored.index", given=given, counted=f"{counted / 1e9:.4g}")
     return model.altered(notes=(*model.notes, note))

@@ -22,6 +22,7 @@ from ..count.step import TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from ..record import record
+from ..words.note import Note
 from .built import plain
 from .config import Config, read_json, short
 from .families.common import dtype
@@ -250,7 +251,7 @@ def _model(
         dtype=stored,
         scheme=Uniform(stored),
         outer=outside,
-        notes=(*assumed, "counted from the class in transformers, without weights (--trace)"),
+        notes=(*assumed, Note("trace")),
     )
     total = sum(p.numel() for p in made.parameters())
     return model.altered(vectors=total - model.parameters)

@@ -22,7 +22,7 @@ from . import live as browser
 from . import squeeze
 from .bundle import bundle, read
 from .still import still
-from .words import languages, live_words, page_words
+from .words import languages, live_words, note_words, page_words
 
 
 def digest(text: str) -> str:
@@ -74,12 +74,15 @@ def build(
         file: the model file that is served with it.
         engines: those that the server predicts for.
     """
-    all_words = {name: {**page_words(name), **live_words(name)} for name in languages()}
-    words = all_words[language]
     script = bundle("main")
     style = squeeze.style(read("page.css") + browser.style())
     told = browser.data(file)
     given = {**data, "formats": {**told.pop("formats"), **data["formats"]}, "browser": told}
+    all_words = {
+        name: {**page_words(name), **live_words(name), **note_words(given, name)}
+        for name in languages()
+    }
+    words = all_words[language]
     if live:
         given["live"] = True
         given["engines"] = list(engines)

@@ -24,7 +24,7 @@ from .live import LiveModel
 from .rules import SHOWN_DEVICES
 from .still import still
 from .words import languages as complete
-from .words import page_words
+from .words import note_words, page_words
 
 if TYPE_CHECKING:
     from .predicted import Oracle
@@ -240,7 +240,9 @@ def element_module(
         languages: by default all.
     """
     data = data or page_data(models, machines, date=date or today())
-    words = {name: page_words(name) for name in languages or complete()}
+    words = {
+        name: {**page_words(name), **note_words(data, name)} for name in languages or complete()
+    }
     given = build.embedded({"data": data, "words": words, "style": squeeze.style(read("page.css"))})
     return f"const ROOFLINE = {given};\n{bundle('element')}"
 

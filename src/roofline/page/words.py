@@ -5,14 +5,18 @@ Which files a language is, and which languages are whole, :mod:`roofline.words` 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from .. import words as core_words
+from ..say.notes import sentence
 
 _USED = ("label", "part", "ceilings", "say", "lever", "chart", "table", "bound", "why", "title")
 
 _SPOKEN = (
     *("joint.list", "joint.clauses", "joint.sides"),
     *("predict.speed", "predict.time", "predict.roof", "predict.like", "predict.strange"),
-    "place.verdict.",
+    *("place.verdict.", "machine.accumulate"),
 )
 
 _UNSAID = (
@@ -41,6 +45,29 @@ def page_words(language: str) -> dict[str, str]:
     shared = {k: v for k, v in core.items() if k.split(".")[0] in _USED or k.startswith(_SPOKEN)}
     shared = {k: v for k, v in shared.items() if not k.startswith(_UNSAID)}
     return {**shared, **core_words.texts("page/web/{}.json", language)}
+
+
+def note_words(data: Mapping[str, Any], language: str) -> dict[str, str]:
+    """The notes of a page's data in a language, by their English after a colon; none that are
+    the same."""
+    words = core_words.Words(language)
+    found = {note: sentence(note, words) for note in dict.fromkeys(_notes(data, True))}
+    return {f": {note}": said for note, said in found.items() if said != note}
+
+
+def _notes(data: Any, of_model: bool = False) -> Iterable[str]:
+    # A machine's own notes are in the data and not on the page; its figures' are.
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            if name == "note" and isinstance(value, str):
+                yield value
+            elif name == "notes":
+                yield from value if of_model else ()
+            else:
+                yield from _notes(value, of_model and name != "machines")
+    elif isinstance(data, list):
+        for value in data:
+            yield from _notes(value, of_model)
 
 
 def live_words(language: str) -> dict[str, str]:

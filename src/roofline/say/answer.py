@@ -11,6 +11,7 @@ from ..units import digits, gain, percent, seconds
 from ..words import Words
 from . import batch, capacity, screen
 from .lines import Line, labelled, laid_out, wrap
+from .notes import sentences
 from .titles import title
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def lines(e: Explanation, words: Words) -> list[Line]:
     found += batch.lines(e, words)
     found.append((words("label.levers"), levers(e, words)))
     notes = [words("say.doubts", seen=words.joined(e.doubts))] if e.doubts else []
-    return found + labelled(words("label.notes"), [*notes, *e.notes])
+    return found + labelled(words("label.notes"), [*notes, *sentences(e.notes, words)])
 
 
 def _speed(e: Explanation, words: Words) -> str:

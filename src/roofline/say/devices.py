@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..machine.links import GIVEN
 from ..units import digits, gain, percent, seconds, si
 from ..words import Words
+from .notes import caveat, dated
 
 if TYPE_CHECKING:
     from ..bound.explanation import Explanation
@@ -279,6 +280,6 @@ def _source(key: str, figure: Figure, value: str, words: Words, link: str = "") 
         link=link,
         value=value,
         source=words("why.given") if given else figure.source or "?",
-        date=f", {figure.date}" if figure.date else "",
-        note=f" ({figure.note})" if figure.note else "",
+        date=dated(figure, words),
+        note=caveat(figure, words),
     )

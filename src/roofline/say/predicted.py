@@ -11,6 +11,7 @@ from ..units import digits, gain, percent, seconds
 from ..words import Words
 from . import capacity
 from .lines import Line, labelled, laid_out, wrap
+from .notes import sentences
 from .titles import formats, step_words
 
 
@@ -100,7 +101,7 @@ def lines(p: Prediction, words: Words) -> list[Line]:
         key = "predict.replicas.apart" if p.apart > 1 else "predict.replicas.together"
         found.append(("", words(key, replicas=case.parallel.dp)))
     found.append((words("predict.label.like"), _likeness(p, words)))
-    return found + labelled(words("label.notes"), p.predictor.notes)
+    return found + labelled(words("label.notes"), sentences(p.predictor.notes, words))
 
 
 def _running(p: Prediction, words: Words) -> str:

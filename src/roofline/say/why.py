@@ -7,6 +7,7 @@ from ..machine.machine import Figure
 from ..units import digits, percent, seconds, si
 from ..words import Words
 from .lines import wrap
+from .notes import caveat, dated, sentence
 
 
 def rows(e: Explanation, words: Words) -> list[str]:
@@ -77,16 +78,13 @@ def rows(e: Explanation, words: Words) -> list[str]:
 
 def _sources(e: Explanation, words: Words) -> list[str]:
     def of(figure: Figure, key: str, unit: str, **values: str) -> str:
-        notes = [figure.note] if figure.note else []
-        if figure.accumulate:
-            notes.append(f"{figure.accumulate} accumulate")
         return words(
             key,
             value=si(figure.value, unit),
             kind=words(f"ceilings.{figure.kind}"),
-            source=figure.source or "?",
-            date=f", {figure.date}" if figure.date else "",
-            note=f" ({'; '.join(notes)})" if notes else "",
+            source=sentence(figure.source, words) or "?",
+            date=dated(figure, words),
+            note=caveat(figure, words),
             **values,
         )
 
@@ -106,7 +104,7 @@ def _sources(e: Explanation, words: Words) -> list[str]:
 def text(e: Explanation, words: Words, *, columns: int = 100) -> str:
     """The sentences, wrapped."""
     out = [words("why.title")]
-    for sentence in rows(e, words):
-        first, *more = wrap(sentence, columns - 4)
+    for text in rows(e, words):
+        first, *more = wrap(text, columns - 4)
         out += ["  " + first, *("    " + line for line in more)]
     return "\n".join(out)

@@ -47,20 +47,20 @@ class Words:
         if lacking := lacks(language):
             raise InputError(f"the language '{language}' is incomplete: {lacking}")
         self.language = language
-        self._texts = texts(FILES[0], language)
+        self.texts = texts(FILES[0], language)
 
     def __call__(self, key: str, **values: Any) -> str:
         """The text of a key with its values filled in."""
-        return self._texts[key].format(**values)
+        return self.texts[key].format(**values)
 
     def has(self, key: str) -> bool:
         """Whether there is a text of that key."""
-        return key in self._texts
+        return key in self.texts
 
     def joined(self, parts: Any, joint: str = "list") -> str:
         """Parts in a row: a ``list`` of things, ``clauses`` of a sentence, its ``sides``, whole
         ``sentences``, or what stands ``apart`` in one line."""
-        return self._texts[f"joint.{joint}"].join(parts)
+        return self.texts[f"joint.{joint}"].join(parts)
 
 
 def languages() -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from ...errors import RooflineError
+from ...words.note import Note
 from ..config import Config
 from ..model import Model
 
@@ -145,7 +146,7 @@ def read(config: Config, as_type: str | None = None) -> Model:
         except RooflineError:
             pass
         else:
-            note = f"the model_type '{own[:60]}' is another's: read by its class, as {kind}"
+            note = Note("class.other", type=own[:60], kind=kind)
             return model.altered(architecture=kind, notes=(*model.notes, note))
         raise
     return model.altered(

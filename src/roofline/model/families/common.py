@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...words.note import Note
 from .. import formats
 from ..config import Config
 from ..formats import BF16, Format
@@ -17,7 +18,7 @@ def dtype(c: Config) -> tuple[Format, tuple[str, ...]]:
     """
     name = c.get("torch_dtype") or c.get("dtype")
     if name is None:
-        return BF16, ("the config names no dtype: bf16 assumed",)
+        return BF16, (Note("dtype.unsaid"),)
     if not isinstance(name, str):
         raise c.refuse("the dtype is not a name")
     known = {"bfloat16", "float16", "float32", "float64", "bf16", "fp16", "fp32"}
@@ -25,7 +26,7 @@ def dtype(c: Config) -> tuple[Format, tuple[str, ...]]:
         raise c.refuse(f"the dtype '{name[:40]}' is not known")
     found = formats.parse(name.removeprefix("torch."))
     if found.size > 2:
-        return BF16, (f"stored in {found.name}, counted as engines serve it, in bf16",)
+        return BF16, (Note("dtype.served", format=found.name),)
     return found, ()
 
 

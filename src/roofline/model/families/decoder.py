@@ -13,6 +13,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...record import field, record
+from ...words.note import Note
 from ..attention import ALL, Attention, Span
 from ..config import Config
 from ..ffn import Mlp
@@ -282,7 +283,7 @@ def read(c: Config, f: Family) -> Model:
     hidden = c.integer("hidden_size")
     layers = stack(c, f, c.layers())
     count = predicted(c)
-    how = "counted apart, as the drafter" if f.draft else "set aside"
+    how = "mtp.drafter" if f.draft else "mtp.aside"
     model = frame(
         c,
         hidden=hidden,
@@ -291,7 +292,7 @@ def read(c: Config, f: Family) -> Model:
         vectors=f.last_norm * f.norm_parameters * hidden,
         head_bias=switch(c, f.head_bias),
         positions=f.tables(c, hidden) if f.tables else 0,
-        notes=(f"{count} multi-token-prediction layer(s) {how}",) if count else (),
+        notes=(Note(how, count=count),) if count else (),
     )
     return drafted(model, count) if count and f.draft else model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...record import replace
+from ...words.note import Note
 from ..attention import ALL, Span
 from ..config import Config
 from ..model import Model
@@ -200,7 +201,7 @@ def dense(c: Config) -> Model:
         # The text side: gate and up are one matrix of ffn_dim; one row more than words.
         f = replace(f, mlp_width="", mlp_fixed=c.integer("ffn_dim") // 2)
         model = read(c, f)
-        aside = "the audio codec and the depth decoder are set aside: text tokens only"
+        aside = Note("aside.more", sides=(Note("side.codec"), Note("side.depth")))
         return model.altered(tables=model.tables + model.hidden, notes=(*model.notes, aside))
     if c.kind == "modernbert-decoder":
         return _modern(c, f)
@@ -227,7 +228,7 @@ def dense(c: Config) -> Model:
         f = replace(f, heads=replace(heads, extra=inner))
     if c.kind == "phi4_multimodal":
         model = read(c, f)
-        aside = "the image and speech encoders are set aside: text tokens only"
+        aside = Note("aside.more", sides=(Note("side.image_speech"),))
         return model.altered(notes=(*model.notes, aside))
     if c.kind == "apertus1p5_text" and c.has("output_vocab_size"):
         raise c.refuse("output_vocab_size is not counted")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ...count.step import ONE, TOKENS
 from ...count.work import Operator
 from ...record import record
+from ...words.note import Note
 from ..attention import Attention, Span
 from ..config import Config
 from ..ffn import Mlp
@@ -253,7 +254,7 @@ def t5(c: Config) -> Model:
     mlp = Mlp(hidden, c.integer("d_ff"), gated, False, "DenseReluDense", middle)
     buckets = c.integer("relative_attention_num_buckets", default=32) * heads
     tables = buckets * (depth if c.kind == "umt5" else 1)
-    aside = "its decoder, which attends to the encoder, is set aside: the encoder is counted"
+    aside = Note("aside.decoder")
     model = frame(
         c,
         hidden=hidden,

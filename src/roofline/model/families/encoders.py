@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...record import field, record, replace
+from ...words.note import Note
 from ..config import Config
 from ..model import Layer, Model, gather
 from ..parts import LayerPart, Linear, Matrices, Unused
@@ -260,11 +261,11 @@ def _other_tables(c: Config, hidden: int) -> int:
 
 def _notes(c: Config) -> tuple[str, ...]:
     if c.kind == "git":
-        return ("the image encoder is set aside: text tokens only",)
+        return (Note("aside.one", side=Note("side.image")),)
     if c.kind == "big_bird" and c.get("attention_type") != "original_full":
-        return ("its attention is counted in full, as its class runs short sequences",)
+        return (Note("attention.full"),)
     if c.has("lora_adaptations"):
-        return ("its adapters for tasks are set aside: merged, they cost nothing",)
+        return (Note("aside.adapters"),)
     return ()
 
 

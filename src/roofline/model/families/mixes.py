@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...record import replace
+from ...words.note import Note
 from ..attention import Attention, Span
 from ..config import Config, short
 from ..ffn import Mlp
@@ -224,7 +225,7 @@ def mllama(c: Config) -> Model:
         # Eight rows more than words, for the image tokens.
         positions=8 * hidden,
     )
-    aside = "the vision encoder, and layers that read an image, are set aside: text tokens only"
+    aside = Note("aside.cross")
     return model.altered(name=c.where, architecture=c.kind, notes=(*model.notes, aside))
 
 

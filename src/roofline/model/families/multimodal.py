@@ -14,6 +14,7 @@ from typing import Any
 from ... import catalogue
 from ...errors import InputError
 from ...record import record
+from ...words.note import Note
 from ..config import NESTING, Config, short
 from ..model import Layer, Model
 from . import types
@@ -135,12 +136,14 @@ WRAPPERS: dict[str, Wrapper] = {
 
 _UPPER = ("torch_dtype", "dtype")
 _SIDES = {
-    "vision encoder": (
+    "side.vision": (
         "vision", "visual", "image", "img_processor", "vit_", "video", "mm_vision", "vpm",
     ),
-    "audio encoder": ("audio", "speech", "sound", "whisper", "acoustic"),
-    "speech generator": ("talker", "token2wav", "code2wav", "tts", "enable_talker"),
+    "side.audio": ("audio", "speech", "sound", "whisper", "acoustic"),
+    "side.talker": ("talker", "token2wav", "code2wav", "tts", "enable_talker"),
 }  # fmt: skip
+
+_ASIDE = ("aside.one", "aside.more", "aside.cross")
 
 
 def nests(c: Config) -> str:
@@ -218,8 +221,7 @@ def wrapped(c: Config, text: Config, model: Model) -> Model:
     layers = tuple(_moved(layer, path) for layer in model.layers)
     notes = [*model.notes, *_left(text, key), *_aside(c, model)]
     if c.kind and c.kind not in WRAPPERS:
-        what = f"'{c.kind[:60]}' is not known: its text model, {text.kind}, is counted alone"
-        notes.append(what)
+        notes.append(Note("wrapper.unknown", type=c.kind[:60], kind=text.kind))
     return model.altered(
         name=c.where, architecture=c.kind or model.architecture, layers=layers,
         notes=tuple(dict.fromkeys(notes)),
@@ -290,7 +292,7 @@ def _left(text: Config, key: str) -> list[str]:
     if not filled:
         return []
     given = ", ".join(f"{k} {short(v)}" for k, v in filled.items())
-    return [f"{key} leaves to its class: {given}"]
+    return [Note("wrapper.left", key=key, given=given)]
 
 
 def _aside(c: Config, inner: Model) -> list[str]:
@@ -300,11 +302,12 @@ def _aside(c: Config, inner: Model) -> list[str]:
         for side, starts in _SIDES.items()
         if any(key.startswith(starts) and value for key, value in c.data.items())
     ]
-    if not found and any("set aside: text tokens only" in note for note in inner.notes):
+    if not found and any(getattr(note, "code", "") in _ASIDE for note in inner.notes):
         return []
-    found = found or ["vision encoder"]
-    text = " and ".join(found) if len(found) < 3 else f"{', '.join(found[:-1])} and {found[-1]}"
-    return [f"the {text} {'are' if len(found) > 1 else 'is'} set aside: text tokens only"]
+    sides = [Note(side) for side in found or ["side.vision"]]
+    if len(sides) == 1:
+        return [Note("aside.one", side=sides[0])]
+    return [Note("aside.more", sides=sides)]
 
 
 def _moved(layer: Layer, path: str) -> Layer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...errors import InputError
 from ...record import replace
+from ...words.note import Note
 from ..config import Config, short
 from ..ffn import Mlp
 from ..model import Model, gather
@@ -100,7 +101,7 @@ def row(c: Config) -> Model:
     prepare = _PREPARE.get(c.kind)
     model = read(c, prepare(c, f) if prepare else f)
     if c.has("visual") or c.has("vision_config"):
-        aside = "the vision encoder is set aside: text tokens only"
+        aside = Note("aside.one", side=Note("side.vision"))
         return model.altered(notes=(*model.notes, aside))
     return model
 
@@ -255,7 +256,7 @@ def molmo(c: Config) -> Model:
     model = read(c, f)
     c.get("embedding_size")
     extra = (c.integer("embedding_size", default=model.vocab) - model.vocab + rows) * model.hidden
-    aside = "the vision encoder is set aside: text tokens only"
+    aside = Note("aside.one", side=Note("side.vision"))
     return model.altered(tables=model.tables + max(extra, 0), notes=(*model.notes, aside))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from ... import catalogue
 from ...errors import InputError, UnsupportedError
+from ...words.note import Note
 from ..config import Config, short
 
 ALIASES = {
@@ -85,7 +86,7 @@ def resolve(c: Config, known: Iterable[str], as_type: str | None = None) -> tupl
     """
     known = frozenset(known)
     if as_type is not None:
-        return asked(as_type, known), f"counted as {as_type}, as asked for (--as)"
+        return asked(as_type, known), Note("as", type=as_type)
     found, kind = named(c), c.kind
     if "model_type" in c.data and c.data["model_type"] is not None and not kind:
         raise InputError(f"{c.where}: model_type is not a name: {short(c.data['model_type'])}")
@@ -93,8 +94,8 @@ def resolve(c: Config, known: Iterable[str], as_type: str | None = None) -> tupl
         return plain, ""
     for name in found:
         if runs := of_class(name):
-            what = f"the model_type '{kind[:60]}' is not known" if kind else "no model_type"
-            return runs, f"{what}: read by its class, {name}, as {runs}"
+            what = "class.unknown" if kind else "class.untyped"
+            return runs, Note(what, type=kind[:60], name=name, kind=runs)
     if not kind and not found:
         raise InputError(
             f"{c.where}: neither model_type nor architectures, so this is not a model's config.json"

@@ -6,6 +6,7 @@ import os
 
 from ...errors import UnsupportedError
 from ...files.gguf import Gguf
+from ...words.note import Note
 from .. import formats
 from ..config import Config
 from ..families import read as read_family
@@ -35,10 +36,10 @@ def model(file: Gguf, as_type: str | None = None) -> Model:
     scheme, rest = tensors.match(found, counted, where)
     tensors.check_table(found, counted, where)
     resident = sum(t.size for t in counted)
-    notes = [n for n in found.notes if "dtype" not in n]
+    notes = [n for n in found.notes if getattr(n, "code", "") != "dtype.unsaid"]
     aside = sum(t.size for t in file.tensors) - resident
     if aside:
-        notes.append(f"multi-token-prediction layers of {aside / 1e9:.3g} GB set aside")
+        notes.append(Note("mtp.bytes", size=f"{aside / 1e9:.3g}"))
     cached = metadata.depth - metadata.integer("attention.shared_kv_layers", 0)
     strange = [t for t in rest if not tensors.beside(t) and not _unread(t.name, cached)]
     if strange:
@@ -55,7 +56,7 @@ def model(file: Gguf, as_type: str | None = None) -> Model:
         vectors=found.vectors + held - found.parameters,
         kv=formats.parse("fp16"),
         file=resident,
-        notes=(*notes, *((f"counted as {as_type}, as asked for (--as)",) if as_type else ())),
+        notes=(*notes, *((Note("as", type=as_type),) if as_type else ())),
         source=where,
     )
 

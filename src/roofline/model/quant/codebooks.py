@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
+from ...words.note import Note
 from ..config import Config
 from ..formats import Format, Layout
 from . import layouts
@@ -37,10 +38,7 @@ def exl(c: Config, plain: Format) -> Quantised:
         lambda path: last if path == "lm_head" else layers,
         head=True,
     )
-    note = (
-        f"{method.upper()} gives {bits:g} bits a weight on average: which matrix has how many is "
-        "in the files alone"
-    )
+    note = Note("mixed.bits", method=method.upper(), bits=f"{bits:g}")
     return Quantised(method, scheme, notes=(note,))
 
 
@@ -159,11 +157,9 @@ def ascend(c: Config, plain: Format) -> Quantised:
         )
     compute = "int8" if "a8" in kind else plain.compute
     stored = layouts.integer(bits, 0, compute, scale=8)  # a scale and an offset of fp32 an output
-    note = (
-        "which matrices msmodelslim left as they were is in quant_model_description.json, which is "
-        "not read: all but the head are taken to be quantised"
+    return Quantised(
+        "ascend", Rules(f"{kind} (Ascend)", plain, lambda path: stored), notes=(Note("ascend"),)
     )
-    return Quantised("ascend", Rules(f"{kind} (Ascend)", plain, lambda path: stored), notes=(note,))
 
 
 def by_channel(c: Config, plain: Format) -> Quantised:

@@ -8,6 +8,7 @@ and activations have, and how weights share scales.
 from __future__ import annotations
 
 from ...errors import InputError, UnsupportedError
+from ...words.note import Note
 from .. import formats
 from ..config import Config, short
 from ..formats import Format
@@ -62,7 +63,7 @@ def read(c: Config, plain: Format) -> Quantised:
     scheme = Rules(f"{kinds} (compressed-tensors)", plain, choose, table=table, head=True)
     notes: tuple[str, ...] = ()
     if c.data.get("format") == "int-quantized" and any(f.size < 0.9 for f in rules.formats):
-        notes = ("its file keeps each weight in a byte; counted packed, as kernels read them",)
+        notes = (Note("packed"),)
     return Quantised("compressed-tensors", scheme, kv, notes, experts(ignore, *rules.lists))
 
 

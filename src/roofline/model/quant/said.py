@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from ...record import record
+from ...words.note import Note
 
 Words = list[tuple[str, str]]
 
@@ -65,7 +66,7 @@ def stored(words: Words, org: str, entry: dict[str, Any]) -> Stored | None:
         )
     if "bpw" in has:
         width = _width(has["bpw"][-1])
-        return Stored(f"{width} bits a weight on average", format=f"{width}bits")
+        return Stored(Note("stored.bits", bits=width), format=f"{width}bits")
     return _plain(has, bits, group, org, entry)
 
 
@@ -105,7 +106,7 @@ def _integer(word: str, bits: int, group: int) -> Stored:
             unsaid=f"'{word}' may mean weights alone ('-GPTQ-Int8', '--weights w8a16') or weights "
             "and activations ('-quantized.w8a8', '--weights int8'): say which"
         )
-    return Stored(f"int{bits} in groups of {group or 128}", format=f"int{bits}:{group or 128}")
+    return Stored(_grouped(f"int{bits}", group or 128), format=f"int{bits}:{group or 128}")
 
 
 def _gguf(word: str) -> Stored:
@@ -123,7 +124,11 @@ def _gguf(word: str) -> Stored:
             unsaid=f"'{word}' is a mix of types that differs from model to model: give the file, "
             f"or a format near it, such as '--weights {near}'"
         )
-    return Stored(f"{name} as llama.cpp mixes it on average", format=name)
+    return Stored(Note("stored.gguf", type=name), format=name)
+
+
+def _grouped(what: str, group: int) -> Note:
+    return Note("stored.groups", what=what, group=group)
 
 
 def _bits(has: dict[str, list[str]]) -> int:
@@ -148,19 +153,19 @@ def _gptq(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
     bits, group = bits or 4, group or 128
     config = {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": True,
               "desc_act": "actorder" in has.get("way", ())}  # fmt: skip
-    return Stored(f"GPTQ, int{bits} in groups of {group}", config)
+    return Stored(_grouped(f"GPTQ, int{bits}", group), config)
 
 
 def _awq(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
     bits, group = bits or 4, group or 128
     config = {"quant_method": "awq", "bits": bits, "group_size": group, "zero_point": True}
-    return Stored(f"AWQ, int{bits} in groups of {group} with zero points", config)
+    return Stored(Note("stored.zeros", what=f"AWQ, int{bits}", group=group), config)
 
 
 def _autoround(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
     bits, group = bits or 4, group or 128
     config = {"quant_method": "auto-round", "bits": bits, "group_size": group, "sym": True}
-    return Stored(f"AutoRound, int{bits} in groups of {group}", config)
+    return Stored(_grouped(f"AutoRound, int{bits}", group), config)
 
 
 def _bnb(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
@@ -169,10 +174,8 @@ def _bnb(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
                       {"quant_method": "bitsandbytes", "load_in_8bit": True})  # fmt: skip
     config = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
               "bnb_4bit_use_double_quant": True}  # fmt: skip
-    says = "bitsandbytes, nf4 with double quantisation"
-    if "unsloth-bnb" in has.get("library", ()):
-        says += "; which matrices Unsloth left in 16 bits is in its config alone"
-    return Stored(says, config)
+    unsloth = "unsloth-bnb" in has.get("library", ())
+    return Stored(Note("stored.unsloth" if unsloth else "stored.double"), config)
 
 
 def _mlx(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
@@ -189,8 +192,7 @@ def _mlx(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
             "'--weights int4:64'"
         )
     group = group or 64
-    says = f"MLX, int{bits} in groups of {group}"
-    return Stored(says, {"bits": bits, "group_size": group}, mlx=True)
+    return Stored(_grouped(f"MLX, int{bits}", group), {"bits": bits, "group_size": group}, mlx=True)
 
 
 def _exl(method: str) -> Any:
@@ -202,7 +204,7 @@ def _exl(method: str) -> Any:
             )
         width = float(_width(has["bpw"][-1])) if "bpw" in has else float(bits)
         config = {"quant_method": method, "bits": width, "head_bits": 6}
-        return Stored(f"{method.upper()}, {width:g} bits a weight on average", config)
+        return Stored(Note("stored.average", method=method.upper(), bits=f"{width:g}"), config)
 
     return make
 
@@ -211,11 +213,11 @@ def _hqq(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
     bits, group = bits or 4, group or 64
     inner = {"nbits": bits, "group_size": group}
     config = {"quant_method": "hqq", "quant_config": {"weight_quant_params": inner}}
-    return Stored(f"HQQ, int{bits} in groups of {group}", config)
+    return Stored(_grouped(f"HQQ, int{bits}", group), config)
 
 
 def _eetq(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
-    return Stored("EETQ, int8 by channel", {"quant_method": "eetq", "weights": "int8"})
+    return Stored(Note("stored.channel"), {"quant_method": "eetq", "weights": "int8"})
 
 
 def _quanto(bits: int, group: int, has: dict[str, list[str]]) -> Stored:
@@ -246,14 +248,14 @@ def _weights_and_activations(word: str, group: int) -> Stored:
     grouped = {**channel, "strategy": "group", "group_size": group or 128}
     if acts == "16":
         weights = grouped if bits < 8 or group else channel
-        where = f"groups of {group or 128}" if weights is grouped else "channels"
-        return Stored(f"int{bits} weights in {where}, 16-bit activations", _groups(weights, None))
+        key = "stored.a16" if weights is grouped else "stored.a16.channels"
+        return Stored(Note(key, bits=bits, group=group or 128), _groups(weights, None))
     kind = "float" if "fp8" in acts else "int"
     if bits == 8 and kind == "float":
         scaled = _groups({**_FP8, "strategy": "channel"}, {**_TOKEN, "type": "float"})
-        return Stored("fp8 weights and activations", scaled)
+        return Stored(Note("stored.fp8"), scaled)
     weights = grouped if bits < 8 else channel
-    says = f"int{bits} weights, {'fp8' if kind == 'float' else 'int8'} activations"
+    says = Note("stored.both", bits=bits, acts="fp8" if kind == "float" else "int8")
     return Stored(says, _groups(weights, {**_TOKEN, "type": kind}))
 
 
@@ -268,20 +270,19 @@ def _float(word: str, has: dict[str, list[str]], org: str, entry: dict[str, Any]
         config = _fp8(ways, org, entry)
         if "kv" in ways:
             config["kv_cache_scheme"] = {"num_bits": 8, "type": "float"}
-        way = "in blocks of 128×128" if config["quant_method"] == "fp8" else (
-            "by channel" if "dynamic" in ways else "by tensor"
+        way = "blocks" if config["quant_method"] == "fp8" else (
+            "channel" if "dynamic" in ways else "tensor"
         )  # fmt: skip
-        return Stored(f"fp8 weights and activations, scales {way}", config)
+        return Stored(Note(f"stored.fp8.{way}"), config)
     if word == "nf4":
         return _bnb(4, 0, has)
     if word in ("nvfp4", "fp4", "nvfp4a16"):
         weights = {"type": "float", "num_bits": 4, "strategy": "tensor_group", "group_size": 16}
         acts = None if word == "nvfp4a16" else {**weights, "dynamic": "local"}
-        says = "NVFP4, all matrices but routers and head"
-        return Stored(says, _groups(weights, acts))
+        return Stored(Note("stored.but", format="NVFP4"), _groups(weights, acts))
     bits = int(word[4])
     weights = {"type": "float", "num_bits": bits, "strategy": "group", "group_size": 32}
-    return Stored(f"MXFP{bits}, all matrices but routers and head",
+    return Stored(Note("stored.but", format=f"MXFP{bits}"),
                   _groups(weights, {**weights, "dynamic": True}))  # fmt: skip
 
 

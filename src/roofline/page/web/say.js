@@ -386,15 +386,15 @@ export function sayWhy(main, t, sources = {}) {
  *   values?: Values) => string} */
 export function saySource(figure, key, unit, sources, t, values = {}) {
   const source = sources[figure.source ?? ""] ?? { title: figure.source || "?" };
-  const notes = figure.note ? [figure.note] : [];
-  if (figure.accumulate) notes.push(`${figure.accumulate} accumulate`);
+  const notes = figure.note ? [t.note(figure.note)] : [];
+  if (figure.accumulate) notes.push(t("machine.accumulate", { what: figure.accumulate }));
   const date = figure.date || source.date;
   return t(key, {
     value: si(numberOf(figure), unit),
     kind: t(`ceilings.${figure.kind ?? "datasheet"}`),
     source: source.title,
-    date: date ? `, ${date}` : "",
-    note: notes.length ? ` (${notes.join("; ")})` : "",
+    date: date ? t("why.date", { date }) : "",
+    note: notes.length ? t("why.note", { notes: notes.join(t.sides) }) : "",
     ...values,
   });
 }

@@ -216,6 +216,8 @@ interface Words {
   list: string;
   clauses: string;
   sides: string;
+  /** A note of the data, which is English, in this language. */
+  note: (text: string) => string;
 }
 
 // A step, and a model's work on it (work.js).

@@ -114,7 +114,7 @@ export function makeViews(data, predictions = null) {
     const model = data.models.find((m) => m.id === state.model) ?? data.models[0];
     /** @type {Series[]} */
     const list = [];
-    const notes = [...model.notes];
+    const notes = model.notes.map(t.note);
     /** @type {string[]} */
     const refusals = [];
     for (const id of state.machines) {
@@ -144,7 +144,7 @@ export function makeViews(data, predictions = null) {
     }
     for (const format of new Set([state.weights, state.kv])) {
       const note = format && data.formats[format].note;
-      if (note) notes.push(`${format}: ${note}`);
+      if (note) notes.push(`${format}: ${t.note(note)}`);
     }
     const groups = groupsOf(state);
     predictions?.begin();

@@ -25,6 +25,7 @@ export function makeWords(texts, language) {
   t.list = t("joint.list");
   t.clauses = t("joint.clauses");
   t.sides = t("joint.sides");
+  t.note = (text) => texts[`: ${text}`] ?? text;
   return t;
 }
 
