@@ -16,7 +16,7 @@ import { count, digits, percent, seconds, si } from "./units.js";
 import { makeViews } from "./view.js";
 
 /** @type {{ key: string, set: Patch & { model: string, machines: string[] } }[]} */
-export const PRESETS = [
+const PRESETS = [
   {
     key: "textbook",
     set: {

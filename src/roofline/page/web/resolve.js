@@ -10,7 +10,7 @@ import { find, findFormat, findModel, findPrecision } from "./names.js";
 // does not know which layer does what. Of the weights held, which no measured point asks for,
 // it says what the whole model does.
 /** @type {(model: Model, layers: number | undefined) => Model | null} */
-export function firstLayers(model, layers) {
+function firstLayers(model, layers) {
   if (layers === undefined || layers === model.layers?.kinds.length) return model;
   if (!model.layers || layers > model.layers.kinds.length) return null;
   /** @type {Record<string, number>} */

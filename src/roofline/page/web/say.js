@@ -135,7 +135,7 @@ export function sayPredicted(p, t) {
 }
 
 /** @type {(b: Bound, least: number, t: Words) => string} */
-export function sayShares(b, least, t) {
+function sayShares(b, least, t) {
   return Object.entries(b.shares)
     .filter(([, share]) => share >= least)
     .sort((one, other) => other[1] - one[1])

@@ -9,7 +9,7 @@
 import { tablesFor } from "./devices.js";
 
 /** @type {("weights" | "kv_read" | "kv_write" | "state")[]} */
-export const TRAFFIC = ["weights", "kv_read", "kv_write", "state"];
+const TRAFFIC = ["weights", "kv_read", "kv_write", "state"];
 
 export const step = {
   /** @type {(batch: number, context: number) => Group[]} */
@@ -225,11 +225,4 @@ export function total(table, kind, groups) {
   /** @type {(op: Operator) => Term[] | undefined} */
   const of = (op) => (kind === "flops" ? op.flops : op.bytes[kind]);
   return table.operators.reduce((n, op) => n + op.count * sum(of(op), v), 0);
-}
-
-// Bytes of the largest single operator's activations.
-/** @type {(table: Work, groups: Group[]) => number} */
-export function workspace(table, groups) {
-  const v = valuesOf(table, groups);
-  return table.operators.reduce((most, op) => Math.max(most, sum(op.bytes.activations, v)), 0);
 }

@@ -16,7 +16,7 @@ const VOID = 0x40;
 
 // Unsigned and signed LEB128.
 /** @type {(value: number) => Code} */
-export function unsigned(value) {
+function unsigned(value) {
   const bytes = [];
   let rest = value;
   do {
@@ -28,7 +28,7 @@ export function unsigned(value) {
 }
 
 /** @type {(value: number) => Code} */
-export function signed(value) {
+function signed(value) {
   const bytes = [];
   let rest = value | 0;
   for (;;) {
@@ -74,8 +74,6 @@ const wide = (code, align) => access([0xfd, ...unsigned(code)], align);
 export const get = (local) => [0x20, ...unsigned(local)];
 /** @type {(local: number, value: Code) => Code} */
 export const set = (local, value) => [...value, 0x21, ...unsigned(local)];
-/** @type {(local: number, value: Code) => Code} */
-export const tee = (local, value) => [...value, 0x22, ...unsigned(local)];
 /** @type {(index: number, ...operands: Code[]) => Code} */
 export const call = (index, ...operands) => [...operands.flat(), 0x10, ...unsigned(index)];
 

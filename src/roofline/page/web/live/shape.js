@@ -7,7 +7,7 @@
 
 // Seeds of the random numbers: of a layer's tensors, and of those outside the layers.
 /** @type {Record<string, number>} */
-export const SEED = { qkv: 0, out: 1, gate_up: 2, down: 3, k: 4, v: 5, norm_in: 6, norm_mid: 7 };
+const SEED = { qkv: 0, out: 1, gate_up: 2, down: 3, k: 4, v: 5, norm_in: 6, norm_mid: 7 };
 export const HEAD_SEED = 0x10000;
 export const NORM_SEED = 0x10001;
 /** @type {(layer: number, tensor: string) => number} */

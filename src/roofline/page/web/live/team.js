@@ -8,7 +8,7 @@ const CHUNKS = 4; // parts of a job for each thread, at most
 // Looks before a thread sleeps. More of them cost more than they save: a thread that spins takes
 // its processor, or the half of a core that it shares, from those that it waits for.
 const SPIN = 500;
-export const CONTROL_BYTES = 1024;
+const CONTROL_BYTES = 1024;
 
 // One thread of a team, as a program sees it.
 export class Thread {

@@ -16,7 +16,7 @@ const WIDE = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 5, 3, 1, 4, 1]);
 // What a step of n conversations costs, at a context. file.model: as the page has it.
 /** @type {(file: LiveFile, known: Known, count: number, context: number) =>
  *   { flops: number, bytes: number, intensity: number }} */
-export function costOf(file, known, count, context) {
+function costOf(file, known, count, context) {
   const table = bind(file.model, {}, known);
   if (!table) throw new Error("one device has tables of every model");
   const rows = costs(table, step.decode(count, Math.max(1, Math.round(context))));
