@@ -12,7 +12,7 @@ import pytest
 from roofline.errors import InputError, NotFound, RooflineError
 from roofline.machine import load as load_machine
 from roofline.machine.load import entries
-from roofline.predict.device import device, generation
+from roofline.predict.device import device
 from roofline.predict.profile import (
     NAMES,
     OPTIONAL,
@@ -64,7 +64,7 @@ def test_every_machine_can_be_predicted_for_or_says_why_not() -> None:
     ],
 )
 def test_machines_belong_to_their_generation(machine: str, expected: str) -> None:
-    assert generation(load_machine(machine)) == expected
+    assert device(load_machine(machine)).generation == expected
 
 
 def test_a_label_counts_only_where_it_holds() -> None:

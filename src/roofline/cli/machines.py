@@ -106,6 +106,7 @@ def as_json(m: Machine) -> dict[str, Any]:
         "name": m.name,
         "vendor": m.vendor,
         "kind": m.kind,
+        "generation": m.generation or None,
         "released": m.released or None,
         "aliases": list(m.aliases),
         "memory": {

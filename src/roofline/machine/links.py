@@ -20,47 +20,17 @@ bandwidth. A message waits for the latency of the slowest link that the group ne
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .. import catalogue
 from ..errors import InputError
 from ..record import record
 from .machine import Figure, Link, Machine
 
 if TYPE_CHECKING:
     from ..count.reach import Reach
-
-
-def _least(seconds: float, note: str, source: str, url: str, date: str) -> Figure:
-    return Figure(seconds, "measured", source, url, date, note=note)
-
-
-_PERF = (
-    "aiconfigurator-core 0.12.0, measured collectives",
-    "https://github.com/ai-dynamo/aiconfigurator",
-    "2026",
-)
-_DEEPSEEK = (
-    "Insights into DeepSeek-V3, table 5 (64 bytes, one switch)",
-    "https://arxiv.org/abs/2505.09343",
-    "2025-05-14",
-)
-_BOOK = (
-    "How to Scale Your Model, a note on ICI latency",
-    "https://jax-ml.github.io/scaling-book/sharding/",
-    "2025-02-04",
-)
-
-FLOORS = (
-    ("nvlink", _least(2.63e-6, "all-reduce of 256 bytes, 2 H100 SXM, TensorRT-LLM", *_PERF)),
-    ("pcie", _least(5.15e-6, "all-gather of a few hundred bytes, 2 L40S, NCCL", *_PERF)),
-    ("infiniband", _least(2.8e-6, "InfiniBand", *_DEEPSEEK)),
-    ("connectx", _least(2.8e-6, "InfiniBand", *_DEEPSEEK)),
-    ("roce", _least(3.6e-6, "RoCE", *_DEEPSEEK)),
-    ("ethernet", _least(3.6e-6, "RoCE", *_DEEPSEEK)),
-    ("ici", _least(1e-6, "one hop", *_BOOK)),
-)
-"""What a message takes at least where the machine's file does not say, by a word in the name of
-the link: the shortest that was measured, so that a bound stays one."""
 
 
 GIVEN = "given"
@@ -271,10 +241,30 @@ class Wiring:
         )
 
 
+@lru_cache(maxsize=1)
+def floors() -> Mapping[str, Figure]:
+    """The shortest message that was measured, in seconds, by a word in the name of the link
+    (``latencies.json``): what one takes at least where the machine's file does not say."""
+    data = catalogue.read("machine/latencies.json")
+    sources = data["sources"]
+    found = {}
+    for word, least in data["latencies"].items():
+        source = sources[least["source"]]
+        found[word] = Figure(
+            least["value"],
+            "measured",
+            source["title"],
+            source["url"],
+            source["date"],
+            note=least["note"],
+        )
+    return found
+
+
 def floor(link: Link) -> Figure | None:
     """The shortest message measured on links of this kind, ``None`` where none is known."""
     name = link.name.lower()
-    return next((figure for word, figure in FLOORS if word in name), None)
+    return next((figure for word, figure in floors().items() if word in name), None)
 
 
 def _carried(collective: str, inner: int, outer: int, group: int, reach: Reach | None) -> float:

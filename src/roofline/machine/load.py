@@ -272,6 +272,7 @@ class _Reader:
             name=name,
             vendor=self.text(data, "vendor"),
             kind=self.text(data, "kind", "gpu"),
+            generation=self.text(data, "generation"),
             released=self.text(data, "released"),
             capacity=self.optional(memory, "capacity", "capacity"),
             usable=self.optional(memory, "usable", "capacity"),

@@ -9,6 +9,7 @@ id = "my-machine"
 name = "My machine"
 vendor = ""
 kind = "gpu"                      # gpu, accelerator, soc or cpu
+generation = ""                   # what 'roofline predict' takes it to be like: "hopper"
 released = ""                     # "2025-01"
 
 [memory]

@@ -38,6 +38,8 @@ def machine(result: Result, part: Json | None = None, date: str | None = None) -
             "here": {"title": f"roofline measure {__version__}", "date": date},
         },
     }
+    if part.get("generation"):
+        out["generation"] = part["generation"]
     out["memory"] = _memory(result, part)
     if part.get("cache") or _cache(result):
         out["cache"] = part.get("cache") or _cache(result)

@@ -29,7 +29,7 @@ from .. import __version__
 from ..bound import verdict
 from ..errors import UnsupportedError
 from ..machine.given import GIVEN
-from ..machine.links import FLOORS, floor
+from ..machine.links import floor, floors
 from ..machine.load import entries as machine_entries
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
@@ -99,7 +99,7 @@ def page_data(
         "choices": {"weights": list(WEIGHTS), "kv": list(KV), "compute": list(COMPUTE)},
         "models": listed,
         "machines": [machine_json(m, sources) for m in machines],
-        "latencies": [[word, _figure(least, sources)] for word, least in FLOORS],
+        "latencies": [[word, _figure(least, sources)] for word, least in floors().items()],
         "sources": sources,
         "points": list(points),
         "rules": rules(),

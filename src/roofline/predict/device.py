@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
@@ -70,14 +69,6 @@ def _generations() -> dict[str, Any]:
     return catalogue.read("predict/profiles/generations.json")
 
 
-def generation(machine: Machine) -> str:
-    """The generation that a machine belongs to, or the empty string."""
-    for name, entry in _generations()["generations"].items():
-        if any(fnmatchcase(machine.id, pattern) for pattern in entry["machines"]):
-            return str(name)
-    return ""
-
-
 def attainable(name: str, vendor: str) -> float:
     """The fraction of its datasheet's peak that a long product reaches on such a part."""
     data = _generations()
@@ -94,7 +85,7 @@ def device(machine: Machine) -> Device:
     """
     roof = machine.roof("datasheet" if machine.datasheet.bandwidth else None)
     vendor = machine.vendor.lower()
-    group = generation(machine)
+    group = machine.generation
     measured = machine.measured.compute
     sheet = machine.datasheet.compute
     scale = attainable(group, vendor)

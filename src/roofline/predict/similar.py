@@ -79,10 +79,9 @@ def _fitted(p: Predictor) -> Mapping[str, Any]:
 def _generation(machine: str) -> str:
     from ..errors import RooflineError
     from ..machine.load import load
-    from .device import generation
 
     try:
-        return generation(load(machine))
+        return load(machine).generation
     except RooflineError:
         return ""
 
