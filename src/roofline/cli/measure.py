@@ -57,6 +57,8 @@ def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> N
         _json([{k: getattr(r, k) for k in ("key", "name", "platform", "memory")} for r in rows])
         return
     from ..machine import here
+    from ..measure.quiet import Finding
+    from ..say import measured as report
     from ..say import table
     from ..units import si
 
@@ -70,7 +72,7 @@ def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> N
     for kind in devices.unreachable(rows):
         print(words("measure.list.unreachable", kind=kind))
     if not devices.has_kernels():
-        print(words("measure.finding.portable"))
+        print(report.finding(Finding("portable", "note"), words))
 
 
 def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> int:
