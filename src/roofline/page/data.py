@@ -11,7 +11,7 @@ Schema ``roofline.page/1``::
                    "tables": of one device, and of one of several (page/factors.py),
                    "layers": {"kinds": a letter for each, "parameters": {LETTER: of one}},
                    "others": such tables of yet more devices}],
-     "machines": [a machine file without its sources, its links with their latency, and
+     "machines": [a machine file without its sources and notes, its links with their latency, and
                   "launch"?: seconds],
      "latencies": [[word in a link's name, figure of the shortest message]…],
      "sources":  {KEY: {"title", "url", "date"}},
@@ -223,7 +223,6 @@ def machine_json(machine: str | Machine, sources: dict[str, dict[str, str]]) -> 
             }
             for link in machine.links
         ],
-        "notes": list(machine.notes),
     }
     if machine.prefers:
         data["ceilings"] = machine.prefers

@@ -51,23 +51,23 @@ def note_words(data: Mapping[str, Any], language: str) -> dict[str, str]:
     """The notes of a page's data in a language, by their English after a colon; none that are
     the same."""
     words = core_words.Words(language)
-    found = {note: sentence(note, words) for note in dict.fromkeys(_notes(data, True))}
+    found = {note: sentence(note, words) for note in dict.fromkeys(_notes(data))}
     return {f": {note}": said for note, said in found.items() if said != note}
 
 
-def _notes(data: Any, of_model: bool = False) -> Iterable[str]:
-    # A machine's own notes are in the data and not on the page; its figures' are.
+def _notes(data: Any) -> Iterable[str]:
+    # Of models, formats and figures.
     if isinstance(data, Mapping):
         for name, value in data.items():
             if name == "note" and isinstance(value, str):
                 yield value
             elif name == "notes":
-                yield from value if of_model else ()
+                yield from value
             else:
-                yield from _notes(value, of_model and name != "machines")
+                yield from _notes(value)
     elif isinstance(data, list):
         for value in data:
-            yield from _notes(value, of_model)
+            yield from _notes(value)
 
 
 def live_words(language: str) -> dict[str, str]:

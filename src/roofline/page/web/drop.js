@@ -59,7 +59,7 @@ export function readMachine(given, data, t) {
     if (!memory[part]) return wrong(`memory.${part}`);
   }
   /** @type {Machine & { links: Link[] }} */
-  const machine = { id, name, kind: text(given.kind), memory, links: [], notes: [] };
+  const machine = { id, name, kind: text(given.kind), memory, links: [] };
   for (const section of SECTIONS) {
     /** @type {Ceilings} */
     const ceilings = {};

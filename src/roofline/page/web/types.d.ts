@@ -36,7 +36,6 @@ interface Machine {
   ceilings?: string;
   links?: Link[];
   launch?: number;
-  notes?: string[];
 }
 
 interface Format {
