@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..count.step import Step
+from ..errors import InputError
 from ..record import record
 from .case import Case
 from .chain import Chain
@@ -87,11 +88,18 @@ class Table:
         self._chains = tuple(_Matrices(chain) for chain in case.chains)
 
     def bounds(self, step: Step) -> Bounds:
-        """Bounds of every step; the step's numbers are arrays of one length, or numbers."""
+        """Bounds of every step; the step's numbers are arrays of one length, or numbers.
+
+        Raises:
+            InputError: arrays of several lengths.
+        """
         import numpy as np
 
         numbers = [x for g in step.groups for x in (g.batch, g.new_tokens, g.past)]
         length = max(np.size(x) for x in numbers)
+        if any(np.size(x) not in (1, length) for x in numbers):
+            sizes = ", ".join(str(n) for n in sorted({np.size(x) for x in numbers} - {1}))
+            raise InputError(f"a step's arrays must be of one length; these have {sizes}")
         out = np.empty((9, length))
         talk = np.zeros(length)
         for start in range(0, length, CHUNK):

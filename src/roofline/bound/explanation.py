@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..count.step import Step
+from ..errors import InputError
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model.load import load as load_model
@@ -289,8 +290,10 @@ def explain_case(case: Case, step: Step) -> Explanation:
     """The same for a case made before: the fast way to ask about many steps one by one.
 
     Raises:
-        InputError: a step with a cache, of an encoder.
+        InputError: a step with a cache, of an encoder; a step of arrays.
     """
+    if any(hasattr(n, "shape") for g in step.groups for n in (g.batch, g.new_tokens, g.past)):
+        raise InputError("one step is explained; arrays of them go to roofline.bound.arrays.Table")
     case = case.for_step(step)
     bound = case.bound(step)
     fit = case.fit(step)

@@ -28,6 +28,7 @@ the same text for both. The page evaluates the same table (``page/web/work.js``)
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from ..errors import InputError
@@ -81,23 +82,23 @@ class Step:
     @staticmethod
     def decode(batch: Number = 1, context: Number = 2048) -> Step:
         """One new token a sequence, attending to ``context`` tokens, itself included."""
-        _check("batch", batch, 1)
-        _check("context", context, 1)
+        batch = _whole("batch", batch, 1)
+        context = _whole("context", context, 1)
         return Step("decode", (Group(batch, 1, context - 1),))
 
     @staticmethod
     def prefill(batch: Number = 1, prompt: Number = 2048, past: Number = 0) -> Step:
         """``prompt`` new tokens a sequence after ``past`` cached ones (a prefix or chunks)."""
-        _check("batch", batch, 1)
-        _check("prompt", prompt, 1)
-        _check("past", past, 0)
+        batch = _whole("batch", batch, 1)
+        prompt = _whole("prompt", prompt, 1)
+        past = _whole("past", past, 0)
         return Step("prefill", (Group(batch, prompt, past),))
 
     @staticmethod
     def encode(batch: Number = 1, tokens: Number = 512) -> Step:
         """``tokens`` of each sequence into hidden states or one vector: no cache, no logits."""
-        _check("batch", batch, 1)
-        _check("tokens", tokens, 1)
+        batch = _whole("batch", batch, 1)
+        tokens = _whole("tokens", tokens, 1)
         return Step("encode", (Group(batch, tokens, 0),))
 
     @staticmethod
@@ -106,9 +107,9 @@ class Step:
 
         The first of them attends to ``context`` tokens, as a decode step's would.
         """
-        _check("batch", batch, 1)
-        _check("drafted", drafted, 1)
-        _check("context", context, 1)
+        batch = _whole("batch", batch, 1)
+        drafted = _whole("drafted", drafted, 1)
+        context = _whole("context", context, 1)
         return Step("verify", (Group(batch, drafted + 1, context - 1, all_logits=True),))
 
     @staticmethod
@@ -121,6 +122,7 @@ class Step:
     def with_batch(self, batch: Number) -> Step:
         """The same step with ``batch`` sequences in its first group."""
         first, *rest = self.groups
+        batch = _whole("batch", batch, 1)
         return Step(
             self.phase,
             (Group(batch, first.new_tokens, first.past, first.all_logits), *rest),
@@ -147,12 +149,37 @@ class Step:
         return SEQUENCES.value(self.groups)
 
 
-def _check(name: str, value: Number, least: int) -> None:
-    if type(value) is int:
-        if not least <= value <= LARGEST:
-            raise InputError(f"{name} must be from {least} to 2^40, not {value}")
-    elif isinstance(value, (bool, float, str)) or value is None:
-        raise InputError(f"{name} must be a whole number, not {value!r}")
+def _whole(name: str, value: Number, least: int) -> Number:
+    """A count as the formulas take it: an int, or an array of float64.
+
+    NumPy's own integers have a width, and what is multiplied beyond it comes out wrong without a
+    word: they become Python's. Whole arrays become float64, exact up to 2^53.
+    """
+    if type(value) is not int:
+        if isinstance(value, bool | float | str) or value is None:
+            raise InputError(f"{name} must be a whole number, not {value!r}")
+        try:
+            value = index(value)
+        except TypeError:
+            return _array(name, value, least)
+    if not least <= value <= LARGEST:
+        shown = value if abs(value) < 10**30 else "a number of more than 30 digits"
+        raise InputError(f"{name} must be from {least} to 2^40, not {shown}")
+    return value
+
+
+def _array(name: str, value: Number, least: int) -> Number:
+    import numpy as np
+
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if not isinstance(value, np.ndarray) or kind not in "iuf" or value.ndim != 1 or not value.size:
+        raise InputError(
+            f"{name} must be a whole number, or a NumPy array of them in one dimension"
+        )
+    found = value.astype(np.float64)
+    if not (np.isfinite(found).all() and found.min() >= least and found.max() <= LARGEST):
+        raise InputError(f"{name} must be from {least} to 2^40, everywhere in the array")
+    return found
 
 
 def _least(a: Number, b: Number) -> Number:
