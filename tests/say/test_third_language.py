@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from roofline.measure.quiet import Finding
 from roofline.model.load import entries as models
 from roofline.model.load import from_entry
 from roofline.page import page
-from roofline.say import evaluated, measured
+from roofline.say import benched, evaluated, measured
 from roofline.say import machines as say_machines
 from roofline.say.notes import sentence
 from roofline.words.note import Note
@@ -79,7 +80,8 @@ ASKED = [
     "explain mixtral-8x7b --on rtx-4090 --no-chart",
     "explain qwen3-30b-a3b --on h100-sxm --no-chart --tp 4 --ep 4 --why",
     "explain bge-m3 --on l4 --no-chart",
-    "sweep llama-3.1-8b --on h100-sxm rtx-4090 --batch 1,8",
+    "sweep llama-3.1-8b --on h100-sxm rtx-4090 --batch 1,8 --steps",
+    "sweep llama-3.1-70b --on rtx-4090 --tp 2 --batch 1 --phase verify",
     "predict llama-3.1-8b --on h100-sxm --engine vllm --why",
     "predict llama-3.1-8b --on a100-80gb-sxm --engine torch --prompt 512 --output 64 --rate 2",
     "machines",
@@ -108,6 +110,18 @@ def test_a_measured_machine_is_told_in_it(third):
     is_spoken(measured.meaning({}, third))
     is_spoken(measured.finding(Finding("load", "warn", {"load": 3.0}), third))
     is_spoken(evaluated.text([], third))
+
+
+def test_a_run_of_an_engine_is_told_in_it(third):
+    job = SimpleNamespace(phase="decode", batch=8, length=512)
+    seconds = SimpleNamespace(spread=0.01, samples=5)
+    point = SimpleNamespace(tokens_per_s=42.0, seconds=seconds, notes=("busy", "unknown"))
+    for kind in ("start", "done", "skip", "lost"):
+        seen = SimpleNamespace(index=1, total=4, job=job, kind=kind, left=9.0, point=point)
+        is_spoken(benched.event(seen, third))
+    plan = SimpleNamespace(jobs=[job], skipped=[], total=30.0)
+    chosen = SimpleNamespace(plan=plan, engine="torch", model_name="m", weights="", device="cpu")
+    is_spoken(benched.plan(chosen, third))
 
 
 def test_the_picture_and_the_page_speak_it(third):

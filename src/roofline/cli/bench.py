@@ -11,6 +11,7 @@ from typing import Any
 from ..engines.known import canonical
 from ..errors import InputError, RooflineError
 from ..files import demo
+from ..say import benched
 from ..say.screen import columns
 from ..units import parse_count, parse_quantity
 from . import options
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
     words = options.words(args)
     chosen = choose.choose(_request(args))
-    _tell_plan(chosen, words)
+    print(benched.plan(chosen, words), file=sys.stderr)
     if args.dry_run:
         return 0
     path = args.points or chosen.points_file
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             facts = chosen.facts
             _, others = drive.same_run(measurer.setup, chosen.machine_name, facts, done)
             if others:
-                differ = ", ".join(dict.fromkeys(others))
+                differ = words.joined(dict.fromkeys(others))
                 show.say(words("bench.others", count=len(others), what=differ))
             drive.run(
                 measurer,
@@ -171,39 +172,6 @@ def _list(text: str | None, what: str) -> tuple[int, ...] | None:
     return tuple(int(value) for block in found.blocks() for value in block)
 
 
-def _tell_plan(chosen: Any, words: Any) -> None:
-    from ..units import seconds, si
-
-    plan = chosen.plan
-    decode = [job for job in plan.jobs if job.phase == "decode"]
-    prefill = [job for job in plan.jobs if job.phase == "prefill"]
-    batches = ", ".join(str(b) for b in dict.fromkeys(job.batch for job in decode))
-    contexts = ", ".join(str(c) for c in dict.fromkeys(job.length for job in decode))
-    lines = [
-        words("bench.plan.what", engine=chosen.engine, model=chosen.model_name,
-              weights=chosen.weights or words(f"bench.plan.formats.{_whose(chosen)}"),
-              device=chosen.device),
-    ]  # fmt: skip
-    if decode:
-        key = "bench.plan.served" if chosen.engine == "endpoint" else "bench.plan.decode"
-        lines.append(words(key, batches=batches, contexts=contexts))
-    if prefill:
-        lines.append(
-            words("bench.plan.prefill", prompts=", ".join(str(job.length) for job in prefill))
-        )
-    for skip in plan.skipped:
-        lines.append(
-            words("bench.plan.memory", batch=skip.job.batch, length=skip.job.length,
-                  needed=si(skip.needed, "B"), there=si(skip.there, "B"))
-        )  # fmt: skip
-    lines.append(words("bench.plan.time", count=len(plan.jobs), time=seconds(plan.total)))
-    print("\n".join(lines), file=sys.stderr)
-
-
-def _whose(chosen: Any) -> str:
-    return "server" if chosen.engine == "endpoint" else "file"
-
-
 class _Show:
     """Progress on the error output: one line a point, rewritten while it runs on a terminal."""
 
@@ -219,34 +187,15 @@ class _Show:
 
     def __call__(self, event: Any) -> None:
         """Hear an event of the run."""
-        from ..units import digits, percent, seconds
-
-        what = self.words(
-            f"bench.job.{event.job.phase}", batch=event.job.batch, length=event.job.length
-        )
-        head = f"{event.index}/{event.total} {what}"
-        if event.kind == "start":
-            if self.live:
-                left = self.words("bench.left", time=seconds(event.left))
-                print(f"\r\033[K{head} … {left}", end="", file=sys.stderr, flush=True)
-            return
-        if event.point is not None and event.kind in ("done", "skip", "lost"):
+        done = event.point is not None and event.kind in ("done", "skip", "lost")
+        if done:
             self.points.append(event.point)
             self.lost = self.lost or event.kind == "lost"
-            spread = event.point.seconds.spread
-            speed = self.words(
-                "bench.speed",
-                speed=digits(event.point.tokens_per_s),
-                spread=percent(spread) if spread is not None else "?",
-                samples=event.point.seconds.samples or "?",
-            )
-            key = "bench.kept.earlier" if event.kind == "skip" else "bench.done"
-            marks = [self.words(f"bench.note.{n}") for n in event.point.notes
-                     if self.words.has(f"bench.note.{n}")]  # fmt: skip
-            self.say(f"{head}: {self.words(key, speed=speed)}"
-                     + (f" ({'; '.join(marks)})" if marks else ""))  # fmt: skip
-        else:
-            self.say(f"{head}: {event.message}")
+        if event.kind != "start":
+            self.say(benched.event(event, self.words))
+        elif self.live:
+            text = benched.event(event, self.words)
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:

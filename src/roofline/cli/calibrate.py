@@ -11,7 +11,6 @@ from . import options
 
 if TYPE_CHECKING:
     from ..predict.calibrate import Calibration, CalibrationPoint
-    from ..words import Words
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -61,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
 
         print(json.dumps(_json(found, args.output_file), ensure_ascii=False, indent=2))
         return 0
-    print(_text(found, args.output_file, skipped, words))
+    from ..say import calibrated
+
+    print(calibrated.text(found, args.output_file, skipped, words))
     return 0
 
 
@@ -97,47 +98,3 @@ def _json(found: Calibration, path: str) -> dict[str, object]:
             for c in found.checks
         ],
     }
-
-
-def _text(found: Calibration, path: str, skipped: int, words: Words) -> str:
-    from ..say import table
-    from ..say.predicted import number
-    from ..units import percent
-
-    lines = []
-    if found.before is None:
-        lines.append(words("calibrate.none"))
-    else:
-        key = "calibrate.done" if found.after is not None else "calibrate.few"
-        after = percent(found.after) if found.after is not None else ""
-        lines.append(words(key, points=found.points, before=percent(found.before), after=after))
-    if skipped:
-        lines.append(words("calibrate.skipped", count=skipped))
-    if found.checks:
-        lines += ["", _checks(found, words)]
-    if found.moved:
-        head = [words(f"calibrate.{k}") for k in ("name", "public", "own")]
-        rows = [(n, number(n, a), number(n, b)) for n, (a, b) in sorted(found.moved.items())]
-        lines += ["", table.render(head, rows)]
-    elif found.points:
-        lines += ["", words("calibrate.same")]
-    return "\n".join([*lines, "", words("calibrate.saved", path=path)])
-
-
-def _checks(found: Calibration, words: Words) -> str:
-    """Each point left out: measured, under the public profile, under a fit on the others."""
-    from ..say import table
-    from ..say.titles import step_words
-    from ..units import percent, seconds
-
-    head = [words(f"calibrate.{k}") for k in ("point", "measured", "public", "left_out")]
-    rows = []
-    for c in found.checks:
-        step, _ = c.point.steps[0]
-        told = [
-            f"{seconds(t)} ({'+' if t >= c.point.seconds else '-'}"
-            f"{percent(abs(t / c.point.seconds - 1))})"
-            for t in (c.public, c.left_out)
-        ]
-        rows.append((step_words(step, words), seconds(c.point.seconds), *told))
-    return table.render(head, rows)
