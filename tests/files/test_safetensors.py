@@ -45,6 +45,7 @@ def test_agrees_with_the_library(tmp_path):
 @pytest.mark.parametrize(
     ("entries", "size", "says"),
     [
+        ({"a": {"dtype": ["BF16"], "shape": [1], "data_offsets": [0, 2]}}, 2, "of the type"),
         ({"a": {"dtype": "BF17", "shape": [1], "data_offsets": [0, 2]}}, 2, "BF17"),
         ({"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 2]}}, 2, "takes 2 bytes"),
         ({"a": {"dtype": "BF16", "shape": [-1], "data_offsets": [0, 2]}}, 2, "shape"),

@@ -40,9 +40,9 @@ points = st.builds(
     Point,
     parts=st.lists(parts, min_size=1, max_size=4).map(tuple),
     seconds=st.builds(
-        Seconds,
+        lambda median, share, *more: Seconds(median, share and median * share, *more),
         positive,
-        st.none() | positive,
+        st.none() | st.floats(0.01, 1),
         st.none() | st.floats(0, 10),
         st.none() | st.integers(1, 10**6),
     ),
@@ -106,6 +106,7 @@ def test_unknown_fields_are_kept() -> None:
         ({"parts": [{"groups": [{"batch": 1}]}]}, "has batch, new_tokens and past"),
         ({"seconds": {}}, "seconds.median is missing"),
         ({"seconds": {"median": -1}}, "finite and positive"),
+        ({"seconds": {"median": 1, "best": 2}}, "slower than the median"),
         ({"seconds": {"median": float("nan")}}, "finite and positive"),
         ({"seconds": {"median": True}}, "must be a number, this is a boolean"),
         ({"seconds": {"median": 10**400}}, "finite and positive"),
@@ -305,6 +306,10 @@ def test_lines_that_are_no_points_are_named(tmp_path: Path) -> None:
     for text, says in [
         ("[1]\n", "line 1: a point is a JSON object, this is a list"),
         ("\n{}\n", "line 2: schema is None"),
+        ('{"extra": {"x": NaN}}\n', "line 1: NaN is not a number"),
+        ('{"extra": {"x": -Infinity}}\n', "line 1: -Infinity is not a number"),
+        ('{"model": "a", "model": "b"}\n', "the key 'model' is there twice"),
+        ('{"x": ' + "9" * 5000 + "}\n", "line 1: not JSON"),
         ("[" * 200_000 + "\n", "nested too deeply"),
     ]:
         path.write_text(text)

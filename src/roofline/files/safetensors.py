@@ -107,7 +107,7 @@ def _entry(name: str, value: Any, path: str) -> tuple[Tensor, tuple[int, int, st
     if not isinstance(value, dict):
         raise InputError(f"{path}: the entry of '{name[:60]}' is not an object")
     dtype, shape, place = value.get("dtype"), value.get("shape"), value.get("data_offsets")
-    if dtype not in DTYPES:
+    if not isinstance(dtype, str) or dtype not in DTYPES:
         raise UnsupportedError(f"{path}: '{name[:60]}' is of the type {short(dtype)}: not known")
     if not isinstance(shape, list) or len(shape) > 16 or not all(_natural(n) for n in shape):
         raise InputError(f"{path}: '{name[:60]}' has the shape {short(shape)}")

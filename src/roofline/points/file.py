@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from ..errors import InputError
+from ..files.description import parse_json
 from .point import Point, point_from_json
 
 LONGEST_LINE = 64 * 2**20
@@ -34,19 +34,11 @@ def read_points(path: str, *, finished_only: bool = False) -> Iterator[Point]:
                 if not line.strip():
                     continue
                 try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError) as error:
+                    value = parse_json(line, where)
+                except InputError:
                     if finished_only and not line.endswith(b"\n"):
                         return
-                    raise InputError(f"{where}: not JSON ({_reason(error)})") from None
+                    raise
                 yield point_from_json(value, where)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
-    if isinstance(error, UnicodeDecodeError):
-        return f"no UTF-8 at byte {error.start}"
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:80]

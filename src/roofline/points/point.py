@@ -314,9 +314,12 @@ def _seconds(value: Any, where: str) -> Seconds:
     median = _number(seconds.get("median"), f"{where}.median")
     if median is None:
         raise InputError(f"{where}.median is missing: the seconds all parts took together")
+    best = _number(seconds.get("best"), f"{where}.best")
+    if best is not None and best > median:
+        raise InputError(f"{where}.best is {best:g}, slower than the median {median:g}")
     return Seconds(
         median,
-        _number(seconds.get("best"), f"{where}.best"),
+        best,
         _number(seconds.get("spread"), f"{where}.spread", zero=True),
         _whole(seconds.get("samples"), f"{where}.samples", least=1),
     )
