@@ -2,8 +2,9 @@
 
 ``dataclasses`` writes and compiles six methods for each class and imports ``inspect`` to do so:
 on the way to one answer that was half of the time of ``roofline explain`` (45 classes, 60 of
-110 ms). A record compiles one, its ``__init__``; the others are shared. Type checkers see it as a
-frozen dataclass. Records keep a ``__dict__``, so ``functools.cached_property`` works on them.
+110 ms). A record compiles one, its ``__init__``, when it is first made; the others are shared.
+Type checkers see it as a frozen dataclass. Records keep a ``__dict__``, so
+``functools.cached_property`` works on them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def record(cls: type[T]) -> type[T]:
     made: Any = cls
     made.__record__ = fields
     setattr(cls, "__match_args__", tuple(fields))  # noqa: B010
-    made.__init__ = _init(cls, fields)
+    made.__init__ = _Init(cls, fields)
     made.__setattr__ = made.__delattr__ = _frozen
     made.__eq__, made.__hash__, made.__repr__ = _eq, _hash, _repr
     compared = made._compared = [n for n, default in fields.items() if not _hidden(default)]
@@ -70,6 +71,19 @@ _NONE = _Missing()
 
 def _hidden(default: Any) -> bool:
     return isinstance(default, _Missing) and not default.compare
+
+
+class _Init:
+    """An ``__init__`` that is compiled, and put in its own place, when it is first asked for."""
+
+    def __init__(self, cls: type, fields: dict[str, Any]) -> None:
+        self.of = cls, fields
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        cls: Any = self.of[0]
+        made = _init(*self.of)
+        cls.__init__ = made
+        return made if instance is None else made.__get__(instance, owner)
 
 
 def _init(cls: type, fields: dict[str, Any]) -> Callable[..., None]:

@@ -6,12 +6,13 @@ import math
 import re
 
 from .errors import InputError
+from .pattern import pattern
 
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 WHOLE = r"(?:[1-9]\d{0,2}(?:,\d{3}){1,5}|[1-9]\d{0,2}(?:_\d{3}){1,5}|\d{1,18})"
 """Digits, or groups of three set apart by one kind of mark: 2048, 2,048, 1_000_000."""
-_COUNT = re.compile(rf"({WHOLE}(?:\.\d{{1,6}})?)\s*(k|ki|m|mi)?\Z", re.IGNORECASE)
+_COUNT = pattern(rf"({WHOLE}(?:\.\d{{1,6}})?)\s*(k|ki|m|mi)?\Z", re.IGNORECASE)
 
 
 def digits(value: float, figures: int = 3) -> str:
@@ -85,6 +86,8 @@ def parse_count(text: str, what: str) -> int:
     Raises:
         InputError: not a whole number, or several of them.
     """
+    if text.isascii() and text.isdigit() and len(text) <= 18:
+        return int(text)  # the usual case, without the pattern
     match = _COUNT.match(text.strip())
     if match:
         number, suffix = plain(match[1]), (match[2] or "").lower()
@@ -99,8 +102,8 @@ def parse_count(text: str, what: str) -> int:
     )
 
 
-_LIST = re.compile(r"\s*[,;:，、；：]\s*")
-_DECIMAL = re.compile(r"\d+[,，]\d+(?![\d,，])")
+_LIST = pattern(r"\s*[,;:，、；：]\s*")
+_DECIMAL = pattern(r"\d+[,，]\d+(?![\d,，])")
 
 
 def list_hint(text: str) -> str:
@@ -116,12 +119,12 @@ def decimal_hint(text: str) -> str:
     return "; write decimals with a point, as in 15.4" if _DECIMAL.search(text) else ""
 
 
-_QUANTITY = re.compile(
+_QUANTITY = pattern(
     rf"({WHOLE}(?:\.\d{{1,9}})?(?:e[+-]?\d{{1,2}})?)\s*([kMGTPEmµun]?)(i?)([A-Za-z/]*)\Z"
 )
 _RATES = (
-    (re.compile(r"Bps\Z", re.IGNORECASE), "B/s"),
-    (re.compile(r"(?:FLOPS|(?<!FL)OPS|(?<!FL)OP/s)\Z", re.IGNORECASE), "FLOP/s"),
+    (pattern(r"Bps\Z", re.IGNORECASE), "B/s"),
+    (pattern(r"(?:FLOPS|(?<!FL)OPS|(?<!FL)OP/s)\Z", re.IGNORECASE), "FLOP/s"),
 )
 """How rates are spelled besides: 400 GBps, 28 TFLOPS, 56 TOPS."""
 _FACTORS = {

@@ -18,8 +18,8 @@ import pytest
 import roofline
 
 ORDER = """
-    install errors record units catalogue words files count model machine parallel bound points
-    results place measure engines predict evaluate chart say page cli __main__
+    install errors record pattern units catalogue words files count model machine parallel bound
+    points results place measure engines predict evaluate chart say page cli __main__
 """.split()
 """Each may import those before it. ``docs/*/design.md`` draw the same."""
 

@@ -11,9 +11,9 @@ lists for Llama-3.1-8B.
 from __future__ import annotations
 
 import math
-import re
 
 from ..errors import UnsupportedError
+from ..pattern import pattern
 from ..record import record
 from ..words.note import Note
 
@@ -141,8 +141,8 @@ PRECISIONS = (
 MULTIPLIED = {"nvfp4": "fp4", "mxfp4": "fp4", "int4:128": "int4"}
 """The arithmetic that a format's name means where one is asked for."""
 
-_INT = re.compile(r"(int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?\Z")
-_BITS = re.compile(r"(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)\Z")
+_INT = pattern(r"(int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?\Z")
+_BITS = pattern(r"(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)\Z")
 
 
 def names() -> list[str]:

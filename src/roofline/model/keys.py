@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..pattern import pattern
+
 NAMED = frozenset(
     """num_experts num_local_experts n_routed_experts moe_num_experts num_experts_per_tok
     moe_intermediate_size n_shared_experts kv_lora_rank q_lora_rank qk_rope_head_dim
@@ -24,7 +26,7 @@ NAMED = frozenset(
 """Unread and set, they are refused whatever their value."""
 
 _THINGS = r"(?:experts?|heads?|layers|blocks|stacks|streams|cycles|loops|memories|slots)"
-_COUNTED = re.compile(
+_COUNTED = pattern(
     rf"(?:(?:num|n|no|moe|number)_(?:\w+_)?{_THINGS}(?:_\w+)?"
     r"|\w*_lora_rank|\w*latent_(?:size|dim|rank|width)|(?:kv|cache)_(?:compress|share|group)\w*"
     r"|(?:ssm|mamba|linear|conv|rwkv|delta|gdn|kda|swa|hyper|hc|mhc|engram|ngram|memory)_\w*"
@@ -36,7 +38,7 @@ _COUNTED = re.compile(
 )
 """Numbers of things and widths of them, as makers name them: refused where nobody read them."""
 
-_LOOKS = re.compile(
+_LOOKS = pattern(
     r"expert|moe|head|rank|latent|(?:\A|_)kv(?:_|\Z)|ssm|mamba|conv|state|index|topk|top_k|memory"
     r"|ngram|shar|compress|width|(?:\A|_)dims?(?:_|\Z)|size|intermediate|ffn|mlp|layer|block|cycle"
     r"|loop|depth|pattern|freq|interval|period|group|chunk|window|sparse|stream|adapter|gate"
@@ -44,7 +46,7 @@ _LOOKS = re.compile(
 )
 """What else could be structure: refused where a type was told by somebody, not by the config."""
 
-_HARMLESS = re.compile(
+_HARMLESS = pattern(
     r"token|dropout|_drop|drop_|pdrop|coef|(?:\A|_)eps|epsilon|init|loss|rope|rotary|theta|scal|factor"
     r"|multiplier|softcap|soft_cap|dtype|fp32|kernel|impl|label|beam|vision|visual|image|video"
     r"|audio|speech|flash|fused|cache_implementation|max_|_max\b|seq_len|seqlen|length|tp\Z"

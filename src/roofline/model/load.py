@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import catalogue
 from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
+from ..pattern import pattern
 from ..words.note import Note
 from . import formats
 from .config import Config, read_json
@@ -218,7 +219,7 @@ def _from_folder(folder: str, as_type: str | None) -> Model:
     raise NotFound(f"{folder}: a folder without a config.json or a .gguf file")
 
 
-_LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf\Z")
+_LATER_PART = pattern(r"-(?!00001)\d{5}-of-\d{5}\.gguf\Z")
 
 
 def _from_gguf(path: str, as_type: str | None) -> Model:

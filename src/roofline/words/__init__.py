@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import InputError
+from ..pattern import pattern
 
 SOURCE = "en"
 """The language that texts are written in first."""
@@ -26,8 +26,8 @@ FILES = ("words/{}.json", "words/{}.notes.json", "page/web/{}.json", "page/web/l
 ROOTS = [os.path.dirname(os.path.dirname(__file__))]
 """Folders that hold the files of languages; what is added comes after the package's own."""
 
-_NAME = re.compile(r"[a-z]{2,8}\Z")
-_PLACE = re.compile(r"\{(\w*)")
+_NAME = pattern(r"[a-z]{2,8}\Z")
+_PLACE = pattern(r"\{(\w*)")
 
 
 class Words:
@@ -85,15 +85,15 @@ def lacks(language: str) -> str:
 
 @functools.cache
 def _lacks(language: str, roots: tuple[str, ...]) -> str:
-    for pattern in FILES:
-        name = pattern.format(language)
+    for form in FILES:
+        name = form.format(language)
         try:
-            own = texts(pattern, language)
+            own = texts(form, language)
         except FileNotFoundError:
             return f"there is no {name}"
         except ValueError as error:
             return f"{name} is no JSON object of texts ({error})"
-        english = texts(pattern, SOURCE)
+        english = texts(form, SOURCE)
         if missing := [key for key in english if key not in own]:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             return f"{name} has no '{missing[0]}'{more}"
@@ -103,14 +103,14 @@ def _lacks(language: str, roots: tuple[str, ...]) -> str:
     return ""
 
 
-def texts(pattern: str, language: str) -> Mapping[str, str]:
+def texts(form: str, language: str) -> Mapping[str, str]:
     """The texts of one of a language's files, read once.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it holds something else than texts.
     """
-    return _texts(pattern.format(language), tuple(ROOTS))
+    return _texts(form.format(language), tuple(ROOTS))
 
 
 @functools.cache

@@ -7,12 +7,11 @@ class then says what it is. ``classes.json`` maps classes to types.
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterable
 
 from ... import catalogue
 from ...errors import InputError, UnsupportedError
+from ...pattern import pattern
 from ...words.note import Note
 from ..config import Config, short
 
@@ -30,10 +29,10 @@ ALIASES = {
 }  # fmt: skip
 """Types that are another under a name of their own."""
 
-BOTH = re.compile(r"_bidirec|\Abidir")
+BOTH = pattern(r"_bidirec|\Abidir")
 """Types whose attention goes both ways."""
 
-DRAFTERS = re.compile(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflash|assistant")
+DRAFTERS = pattern(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflash|assistant")
 """Classes, and types, that read another model's hidden states."""
 
 
@@ -43,7 +42,7 @@ def classes() -> dict[str, str]:
     return found
 
 
-_HEAD = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|Model)\Z")
+_HEAD = pattern(r"(?:For[A-Z]\w*|LMHeadModel|Model)\Z")
 
 
 def of_class(name: str) -> str:
@@ -127,6 +126,8 @@ def asked(name: str, known: frozenset[str]) -> str:
 
 def near(name: str, known: Iterable[str]) -> str:
     """The nearest known types, for a message."""
+    import difflib
+
     found = difflib.get_close_matches(name, (*known, *classes()), 3)
     return f" (the nearest known: {', '.join(found)})" if found else ""
 
