@@ -104,7 +104,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
         print("\n" + report.figures(data, words) + "\n")
         print(report.meaning(data, words, columns(), chart=not args.no_chart))
     if result.missing:
-        names = ", ".join(report.name_of(key, words) for key in result.missing)
+        names = words.joined(report.name_of(key, words) for key in result.missing)
         print(words("measure.missing", names=names), file=sys.stderr)
     return _keep(data, result, args, words)
 

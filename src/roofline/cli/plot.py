@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
     answer = explain_case(case, options.step(args, case.model))
     words = options.words(args)
     for label, sentence in capacity.lines(answer.case, answer.step, answer.fit, words):
-        print(f"{label}: {sentence}" if label else sentence, file=sys.stderr)
+        print(
+            words("joint.colon", head=label, text=sentence) if label else sentence, file=sys.stderr
+        )
     sources = figure.sources_of(answer)
     foot = f"{sources}. roofline, {datetime.date.today().isoformat()}"
     ax = figure.plot(answer, language=args.lang, title=not args.no_title, foot=foot)

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     print(report.markdown(scores, words) if args.markdown else report.text(scores, words))
     if without:
         told = [f"{kind} ({file})" for kind, file in without.items()]
-        print(words("validate.without", kinds=", ".join(told)))
+        print(words("validate.without", kinds=words.joined(told)))
     return 0
 
 

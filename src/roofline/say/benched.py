@@ -47,7 +47,7 @@ def event(seen: Any, words: Words) -> str:
     if seen.kind == "start":
         return f"{head} … {words('bench.left', time=seconds(seen.left))}"
     if seen.point is None or seen.kind not in ("done", "skip", "lost"):
-        return words("bench.line", head=head, text=seen.message)
+        return words("joint.colon", head=head, text=seen.message)
     spread = seen.point.seconds.spread
     speed = words(
         "bench.speed",
@@ -59,4 +59,4 @@ def event(seen: Any, words: Words) -> str:
     marks = [f"bench.note.{note}" for note in seen.point.notes]
     known = words.joined((words(key) for key in marks if words.has(key)), "sides")
     said += words("why.note", notes=known) if known else ""
-    return words("bench.line", head=head, text=said)
+    return words("joint.colon", head=head, text=said)

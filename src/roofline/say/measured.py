@@ -62,7 +62,7 @@ def finding(seen: Finding, words: Words) -> str:
     if seen.code in EXTRAS:
         shown["install"] = command(EXTRAS[seen.code])
     level = words(f"measure.level.{seen.level}")
-    return f"{level}: {words(f'measure.finding.{seen.code}', **shown)}"
+    return words("joint.colon", head=level, text=words(f"measure.finding.{seen.code}", **shown))
 
 
 def figures(data: Json, words: Words) -> str:

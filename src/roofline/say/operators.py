@@ -46,4 +46,6 @@ def text(e: Explanation, words: Words) -> str:
 
 def _limit(op: OperatorBound, words: Words) -> str:
     where = op.wire.slowest.link.name if op.wire else op.compute
-    return f"{words(f'bound.{op.bound}')} ({where})" if op.flops or op.wire else "-"
+    if not (op.flops or op.wire):
+        return "-"
+    return words(f"bound.{op.bound}") + words("why.note", notes=where)

@@ -34,11 +34,14 @@ def title(placed: Placed, words: Words) -> str:
     parts = [words.joined((part for part in (name, formats) if part), "clauses")]
     if point.engine:
         parts.append(f"{point.engine} {point.engine_version or ''}".strip())
-    devices, over = "", ""
-    if point.devices > 1:
-        devices = f"{point.devices} × "
-        over = f", {case.parallel.name}" if case is not None else ""
-    parts.append(f"{devices}{placed.machine}{over} ({words(f'ceilings.{placed.kind}')})")
+    machine = placed.machine
+    if point.devices > 1 and case is not None:
+        values = {"devices": point.devices, "layout": case.parallel.name}
+        machine = words("title.devices", machine=machine, **values)
+    elif point.devices > 1:
+        machine = f"{point.devices} × {machine}"
+    kind = words(f"ceilings.{placed.kind}")
+    parts.append(words("title.machine", machine=machine, ceilings=kind))
     return words.joined((part for part in parts if part), "apart")
 
 

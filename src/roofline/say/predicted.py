@@ -22,7 +22,7 @@ def title(p: Prediction, words: Words) -> str:
     devices = at.parallel.devices
     machine = at.machine.name
     if devices > 1:
-        machine = f"{devices} × {machine} ({at.parallel.name})"
+        machine = words("title.devices", devices=devices, machine=machine, layout=at.parallel.name)
     return words(
         "predict.title",
         model=at.model.name,
