@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
 
 import pytest
 
-from roofline.cli import main, present
+from roofline.cli import main, parser, present
 
 
 def run(capsys, *argv):
@@ -29,6 +30,25 @@ def test_every_verb_has_help(capsys, verb):
         main([verb, "--help"])
     assert done.value.code == 0
     assert "usage: roofline" in capsys.readouterr().out
+
+
+def test_an_option_means_one_thing_in_every_verb():
+    shown = {}
+    for verb in present():
+        for action in parser(verb)._subparsers._group_actions[0].choices[verb]._actions:  # type: ignore
+            for option in action.option_strings:
+                if action.help != argparse.SUPPRESS:
+                    shown.setdefault(option, set()).add(action.metavar)
+    assert shown["--out"] == shown["-o"] == {"FILE"}
+    assert shown["--output"] == {"N"}
+    assert "npm|PATH" not in shown["--engine"]
+
+
+def test_former_spellings_are_still_taken(capsys, tmp_path):
+    for verb, option in (("plot", "--output"), ("page", "--output")):
+        path = tmp_path / f"{verb}.svg"
+        assert run(capsys, verb, "llama-3.2-1b", "--on", "a10", option, str(path))[0] == 0
+        assert path.exists()
 
 
 def test_models(capsys):

@@ -172,7 +172,7 @@ FOREIGN = {
 def test_a_file_that_is_no_points_file_stays_as_it_is(tmp_path: Path, name: str) -> None:
     path = tmp_path / "theirs"
     path.write_bytes(FOREIGN[name])
-    with pytest.raises(InputError, match="--points"):
+    with pytest.raises(InputError, match="-o"):
         PointsWriter(str(path))
     assert path.read_bytes() == FOREIGN[name]
 

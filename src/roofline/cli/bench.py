@@ -48,7 +48,10 @@ def add(p: argparse.ArgumentParser) -> None:
     g.add_argument("--kv", metavar="FORMAT", help="endpoint: format of the cache")
     g.add_argument("--on", metavar="MACHINE", help="endpoint: where the server runs; 'here' or "
                    "'here:cuda:0' measures this machine's ceilings meanwhile")  # fmt: skip
-    g.add_argument("--output-tokens", metavar="N", help="endpoint: tokens of an answer (128)")
+    g.add_argument("--output", metavar="N", help="endpoint: tokens of an answer (128)")
+    g.add_argument(
+        "--output-tokens", dest="output", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )  # its former name
     s = p.add_argument_group("what to run")
     s.add_argument("--batch", metavar="LIST", help="1,2,8 or 1:64 (doubling; default 1:16)")
     s.add_argument("--context", metavar="LIST", help="contexts of decode (default 32; endpoint: "
@@ -56,7 +59,7 @@ def add(p: argparse.ArgumentParser) -> None:
     s.add_argument("--prompt", metavar="LIST", help="prompts of prefill; 0 for none (default 512)")
     s.add_argument("--seconds", metavar="TIME", help="time of a point (default 5s)")
     o = p.add_argument_group("what becomes of it")
-    o.add_argument("--points", metavar="FILE", help="where points go (default: named by engine)")
+    options.add_out(o, "where points go (default: named by engine)", "--points")
     o.add_argument("--resume", action="store_true", help="leave out what the file already has")
     o.add_argument("--dry-run", action="store_true", help="show the plan and how long it takes")
     o.add_argument("--no-roof", action="store_true", help="do not measure this machine's ceilings")
@@ -73,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     print(benched.plan(chosen, words), file=sys.stderr)
     if args.dry_run:
         return 0
-    path = args.points or chosen.points_file
+    path = args.out or chosen.points_file
     done = []
     if args.resume and os.path.exists(path):
         done = list(read_points(path, finished_only=True))
@@ -143,7 +146,7 @@ def _request(args: argparse.Namespace) -> Any:
         served_model=args.served_model,
         plain_key=args.plain_key,
         machine=args.on,
-        output_tokens=_count(args.output_tokens, "--output-tokens") or 128,
+        output_tokens=_count(args.output, "--output") or 128,
         batches=_list(args.batch, "--batch"),
         contexts=_list(args.context, "--context"),
         prompts=() if args.prompt == "0" else _list(args.prompt, "--prompt"),

@@ -27,13 +27,11 @@ def add(p: argparse.ArgumentParser) -> None:
         default="vllm",
         help="the public profile to start from (default vllm)",
     )
-    p.add_argument(
-        "-o",
+    options.add_out(
+        p,
+        "where to write the profile (default profile.json)",
         "--output-file",
-        metavar="FILE",
         default="profile.json",
-        dest="output_file",
-        help="where to write the profile (default profile.json)",
     )
     options.add_unsaid(p)
     options.add_output(p)
@@ -48,21 +46,21 @@ def run(args: argparse.Namespace) -> int:
     words = options.words(args)
     base = load_profile(args.engine)
     points, skipped = _points(args, base)
-    name = os.path.splitext(os.path.basename(args.output_file))[0] or "mine"
+    name = os.path.splitext(os.path.basename(args.out))[0] or "mine"
     found = calibrate(points, base, name)
     try:
-        save(found.profile, args.output_file)
+        save(found.profile, args.out)
     except OSError as error:
         why = error.strerror or error
-        raise InputError(f"{args.output_file}: cannot be written: {why}") from None
+        raise InputError(f"{args.out}: cannot be written: {why}") from None
     if args.json:
         import json
 
-        print(json.dumps(_json(found, args.output_file), ensure_ascii=False, indent=2))
+        print(json.dumps(_json(found, args.out), ensure_ascii=False, indent=2))
         return 0
     from ..say import calibrated
 
-    print(calibrated.text(found, args.output_file, skipped, words))
+    print(calibrated.text(found, args.out, skipped, words))
     return 0
 
 

