@@ -13,7 +13,7 @@ from roofline.bound.explanation import explain_case
 from roofline.bound.hold import held_by
 from roofline.chart import picture
 from roofline.cli import main
-from roofline.parallel.layout import divisors
+from roofline.machine.links import divisors
 from roofline.say.answer import lines
 from roofline.words import Words
 

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 from ..count.step import Step
 from ..errors import InputError, RooflineError
+from ..machine.links import divisors
 from ..model.ffn import Experts
 from ..model.model import Uniform
-from ..parallel.layout import Parallel, divisors
+from ..parallel.layout import Parallel
 from ..parallel.shard import divided, stages
 from ..record import record, replace
 from .case import Case, Fit

@@ -115,7 +115,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
 
     stored = case.model.formats(case.options["weights"], case.options["kv"])
     scheme, cache, _ = stored
-    matrix = scheme.weight(_some_matrix(case))
+    matrix = scheme.weight(case.model.typical)
     for name in WEIGHTS:
         if (bound.memory_bound or lacking) and _size(name) < matrix.size - SMALLER:
             ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
@@ -147,10 +147,6 @@ def _gain(before: Case, after: Case, step: Step) -> float | None:
         if before.borrowed or after.borrowed:
             return None
     return before.bound(step).overlapped_s / after.bound(step).overlapped_s
-
-
-def _some_matrix(case: Case) -> str:
-    return case.model.typical
 
 
 def _size(name: str) -> float:

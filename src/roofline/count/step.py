@@ -303,23 +303,15 @@ class Quantity:
 
     def to_json(self) -> dict[str, Any]:
         """The quantity as JSON, for the page and for files."""
-        data = self._own_json()
+        data: dict[str, Any] = {"q": self.q}
+        for name in QUANTITIES[self.q]:
+            value = getattr(self, name)
+            data[name] = list(value) if isinstance(value, tuple) else value
         if self.over != 1:
             data["over"] = self.over
         if self.most != 1:
             data["most"] = self.most
         return data
-
-    def _own_json(self) -> dict[str, Any]:
-        if self.q in ("pairs", "entries", "held", "block_pairs", "block_entries"):
-            return {"q": self.q, "window": self.window, "stride": self.stride}
-        if self.q in ("chunk_pairs", "chunk_entries", "all_pairs"):
-            return {"q": self.q, "window": self.window}
-        if self.q == "touched":
-            return {"q": self.q, "experts": self.experts, "active": self.active}
-        if self.q == "latent":
-            return {"q": self.q, "window": self.window, "costs": list(self.costs)}
-        return {"q": self.q}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Quantity:
@@ -406,6 +398,17 @@ _PER_GROUP = {
     "block_entries": _block_entries,
     "latent": _latent,
 }
+
+_WINDOW, _STRIDED = ("window",), ("window", "stride")
+
+QUANTITIES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("one", "tokens", "sequences", "rows", "passes"), ()),
+    **dict.fromkeys(("pairs", "entries", "held", "block_pairs", "block_entries"), _STRIDED),
+    **dict.fromkeys(("chunk_pairs", "chunk_entries", "all_pairs"), _WINDOW),
+    "touched": ("experts", "active"),
+    "latent": ("window", "costs"),
+}
+"""Every quantity, with the fields that tell it from others of its name: what its JSON says."""
 
 ONE = Quantity("one")
 TOKENS = Quantity("tokens")

@@ -15,7 +15,8 @@ import os
 import re
 
 from ..errors import InputError, NotFound
-from .gguf_header import TYPES, Gguf, GgufTensor, Header, SkippedValue, Value
+from .gguf_header import Gguf, GgufTensor, Header, SkippedValue, Value
+from .gguf_types import TYPES
 from .regular import opened
 
 MOST_PARTS = 10_000

@@ -195,7 +195,7 @@ class Wiring:
             if link.scope == "host" or link.devices <= joined:
                 continue
             joined = link.devices
-            domain = max(d for d in _divisors(group) if d <= joined and d % reached == 0)
+            domain = max(d for d in divisors(group) if d <= joined and d % reached == 0)
             if domain > reached:
                 found.append((link, domain))
                 reached = domain
@@ -284,6 +284,7 @@ def _bandwidth(link: Link, domain: int, collective: str) -> float:
     return link.bandwidth.value * min(1.0, peers / (link.devices - 1))
 
 
-def _divisors(n: int) -> list[int]:
+def divisors(n: int) -> list[int]:
+    """The divisors of n, ascending: the sizes of domains that part n devices evenly."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
     return [*small, *(n // d for d in reversed(small) if d * d != n)]

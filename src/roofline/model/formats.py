@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from ..errors import UnsupportedError
+from ..files.gguf_types import TYPES
 from ..pattern import pattern
 from ..record import record
 from ..words.note import Note
@@ -51,6 +52,23 @@ class Layout:
             + self.per_input * inputs
             + self.fixed
         )
+
+
+@record
+class Share(Layout):
+    """A matrix in tensors whose bytes are known from a file: its share of them.
+
+    Attributes:
+        size: bytes of the tensors.
+        weights: numbers in them.
+    """
+
+    size: int = 0
+    weights: int = 1
+
+    def stored(self, inputs: int, outputs: int) -> int:
+        """Its share of these bytes."""
+        return self.size * inputs * outputs // self.weights
 
 
 @record
@@ -108,15 +126,12 @@ _FIXED = {
     )
 }
 
-# Bytes and elements of one block, llama.cpp ggml-common.h.
+# Bytes and elements of one block.
 _GGUF_BLOCKS = {
-    "q1_0": (18, 128), "q4_0": (18, 32), "q4_1": (20, 32), "q5_0": (22, 32), "q5_1": (24, 32),
-    "q8_0": (34, 32), "q8_1": (36, 32), "q2_k": (84, 256), "q3_k": (110, 256),
-    "q4_k": (144, 256), "q5_k": (176, 256), "q6_k": (210, 256), "q8_k": (292, 256),
-    "iq1_s": (50, 256), "iq1_m": (56, 256), "iq2_xxs": (66, 256), "iq2_xs": (74, 256),
-    "iq2_s": (82, 256), "iq3_xxs": (98, 256), "iq3_s": (110, 256), "iq4_nl": (18, 32),
-    "iq4_xs": (136, 256), "tq1_0": (54, 256), "tq2_0": (66, 256),
-}  # fmt: skip
+    name: (size, elements)
+    for name, elements, size in TYPES.values()
+    if elements > 1 and name not in _FIXED
+}
 
 # Bits a weight of the mixes on Llama-3.1-8B (llama.cpp, tools/quantize/README.md).
 _GGUF_MIXES = {

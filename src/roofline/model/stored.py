@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..files.safetensors import Checkpoint, Tensor
 from ..record import field, record
 from ..words.note import Note
-from .formats import Format, Layout
+from .formats import Format, Share
 from .model import Model, Scheme
 from .parts import Linear
 from .quant.names import canonical, spellings
@@ -38,18 +38,6 @@ class Module:
     payload: int = 0
     size: int = 0
     dtype: str = ""
-
-
-@record
-class Share(Layout):
-    """A matrix whose bytes are known from its file: its share of them."""
-
-    size: int = 0
-    weights: int = 1
-
-    def stored(self, inputs: int, outputs: int) -> int:
-        """Its share of these bytes."""
-        return self.size * inputs * outputs // self.weights
 
 
 @record

@@ -13,6 +13,7 @@ devices = tp · dp · pp, and ep divides tp · dp
 from __future__ import annotations
 
 from ..errors import InputError
+from ..machine.links import divisors
 from ..model.formats import parse
 from ..record import record
 
@@ -127,9 +128,3 @@ class Parallel:
 
 def _size(name: str | None) -> float | None:
     return None if name is None else parse(name).size
-
-
-def divisors(n: int) -> list[int]:
-    """The divisors of n, ascending."""
-    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
-    return [*small, *(n // d for d in reversed(small) if d * d != n)]

@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError, UnsupportedError
+from ..machine.links import divisors
 from ..model.ffn import Experts
 from ..model.model import Layer, Model
 from ..model.parts import LayerPart
 from ..record import replace
-from .layout import MOST, Parallel, divisors
+from .layout import MOST, Parallel
 
 LARGEST_TRIED = 1024
 """Divisors up to this are looked for when a split is impossible."""

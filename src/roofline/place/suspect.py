@@ -30,7 +30,8 @@ from typing import Any
 from ..bound.case import Case
 from ..count.step import Step
 from ..errors import RooflineError
-from ..parallel.layout import Parallel, divisors
+from ..machine.links import divisors
+from ..parallel.layout import Parallel
 from ..points.point import UNSAID
 from ..record import replace
 from .cause import Cause

@@ -16,7 +16,7 @@ from ...errors import InputError, UnsupportedError
 from ...files.gguf import TYPES, GgufTensor
 from ...record import field, record
 from .. import formats
-from ..formats import Format, Layout
+from ..formats import Format, Share
 from ..model import Model
 from ..parts import Linear
 from ..quant.names import canonical
@@ -96,18 +96,6 @@ def of_type(name: str) -> Format:
     blocks = {title: (weights, size) for title, weights, size in TYPES.values()}
     weights, size = blocks[name]
     return Format(name, size / weights, "bf16")
-
-
-@record
-class Blend(Layout):
-    """A matrix in tensors of several types: their bytes, over their weights."""
-
-    size: int = 0
-    weights: int = 1
-
-    def stored(self, inputs: int, outputs: int) -> int:
-        """Its share of these bytes."""
-        return self.size * inputs * outputs // self.weights
 
 
 @record
@@ -256,7 +244,7 @@ def _format(group: tuple[GgufTensor, ...]) -> Format:
     size, weights = sum(t.size for t in group), sum(t.elements for t in group)
     name = "+".join(sorted(types))
     return Format(
-        name, size / weights, "bf16", "", Blend(8 * size / weights, size=size, weights=weights)
+        name, size / weights, "bf16", "", Share(8 * size / weights, size=size, weights=weights)
     )
 
 
