@@ -234,6 +234,29 @@ def test_a_file_that_others_touch_meanwhile_is_not_written(tmp_path: Path, what:
         assert (path.read_bytes() if path.exists() else None) == before
 
 
+@pytest.mark.parametrize("at", ["write", "fsync"])
+def test_an_interrupt_keeps_a_whole_line_and_takes_back_a_torn_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    path = tmp_path / "points.jsonl"
+    real = os.write
+
+    def struck(fd: int, data: bytes = b"") -> int:
+        if data:
+            real(fd, data[:40])
+        raise KeyboardInterrupt
+
+    with PointsWriter(str(path)) as writer:
+        writer.add(POINT)
+        monkeypatch.setattr(os, at, struck)
+        with pytest.raises(KeyboardInterrupt):
+            writer.add(POINT)
+        monkeypatch.undo()
+        assert writer.intact()
+        writer.add(POINT)
+    assert len(list(read_points(str(path)))) == {"write": 2, "fsync": 3}[at]
+
+
 def test_a_line_that_others_wrote_behind_a_failed_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,11 +169,21 @@ class PointsWriter:
                 f"{self.path}: the point could not be written ({reason}){hint}"
             ) from None
         except BaseException:
-            self._take_back()
+            # Ctrl-C may come between a write and our note of it.
+            tail = self._read(self._size, len(self._mend + data) + 1)
+            if (self._mend + data).startswith(tail):
+                self._done = len(tail)
+            if tail == self._mend + data:  # the line is whole: it stays
+                self._added()
+            else:
+                self._take_back()
             raise
         if self._made and self.added == 0:
             sync_folder(os.path.dirname(os.path.abspath(self.path)))
-        self._size += len(self._mend) + len(data)
+        self._added()
+
+    def _added(self) -> None:
+        self._size += self._done
         self._whole, self._mend = self._size, b""
         self.added += 1
 
