@@ -13,7 +13,7 @@ from roofline.cli import main
 from roofline.engines import choose, drive, stepwise
 from roofline.engines.base import Job, Setup
 from roofline.engines.choose import BenchRequest
-from roofline.engines.plan import Plan, doubling, plan
+from roofline.engines.plan import Plan, plan
 from roofline.engines.roofs import highest
 from roofline.errors import InputError, RooflineError
 from roofline.model.load import load
@@ -246,12 +246,6 @@ def test_the_higher_of_two_roofs() -> None:
         MeasuredRoof(2.0, {"a": 1.0}, {}, 0.1), MeasuredRoof(4.0, {"a": 3.0, "b": 1.0}, {}, 0.2)
     )
     assert (roof.bandwidth, dict(roof.compute), roof.spread) == (4.0, {"a": 3.0, "b": 1.0}, 0.5)
-
-
-def test_doubling() -> None:
-    assert doubling(1) == (1,)
-    assert doubling(16) == (1, 2, 4, 8, 16)
-    assert doubling(20) == (1, 2, 4, 8, 16, 20)
 
 
 def test_what_does_not_fit_is_left_out_and_said() -> None:

@@ -117,3 +117,35 @@ class FakeTorch:
             Event=self._event(),
             nccl=Namespace(all_reduce=reduce),
         )
+
+
+def excess(rate: float, intensity: float, peak: float | None, bandwidth: float | None) -> float:
+    """How far ``rate`` (FLOP/s) at ``intensity`` lies above min(peak, intensity × bandwidth).
+
+    0.1 is ten per cent above; negative is below. Unknown ceilings do not bind.
+    """
+    roofs = [peak] if peak else []
+    if bandwidth:
+        roofs.append(intensity * bandwidth)
+    return rate / min(roofs) - 1 if roofs else float("-inf")
+
+
+def violations(figures) -> dict[str, float]:
+    """Keys of points above their own roof by more than its spread → by how much."""
+    out: dict[str, float] = {}
+    memory = figures.get("bandwidth.memory")
+    for key, point in figures.items():
+        if not key.startswith("gemm.") or point.intensity is None:
+            continue
+        # a precision without a unit of its own is computed in fp32
+        peak = figures.get(f"compute.{key.split('.')[1]}") or figures.get("compute.fp32")
+        over = excess(
+            point.best,
+            point.intensity,
+            peak.best if peak else None,
+            memory.best if memory else None,
+        )
+        allowed = max((f.spread for f in (peak, memory) if f), default=0.0)
+        if over > allowed:
+            out[key] = over
+    return out

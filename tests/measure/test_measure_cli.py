@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from fakes.measure_fakes import figure, topology
+from fakes.measure_fakes import figure, topology, violations
 from roofline import cli
 from roofline.cli import measure as verb
 from roofline.machine.load import from_data, load
-from roofline.measure import consistency, devices, quiet, record, session, store
+from roofline.measure import devices, quiet, record, session, store
 from roofline.measure.limits import HostLimits
 from roofline.measure.quiet import Finding
 from roofline.measure.sampling import Candidate, Probe, Series, Window, sample
@@ -317,7 +317,7 @@ def test_a_standard_run_is_consistent(monkeypatch):
     monkeypatch.setattr(session, "WEIGHTS", (1024, 1024))
     made = session.run(devices.cpu(), session.Options("standard", 2.0, force=True))
     assert any(key.startswith("gemm.") for key in made.figures)
-    assert consistency.violations(made.figures) == {}
+    assert violations(made.figures) == {}
 
 
 def test_a_cache_that_is_not_ours_is_not_kept():

@@ -18,7 +18,7 @@ from roofline.parallel import Parallel
 from roofline.predict import Predictor, load_profile
 from roofline.predict.collective import exchange
 from roofline.predict.device import device
-from roofline.predict.kernel import KernelPlan, smooth_max, with_floor
+from roofline.predict.kernel import KernelPlan, smooth_max
 from roofline.predict.profile import names
 from roofline.predict.steptime import NAMES, Rates
 
@@ -56,13 +56,6 @@ def test_smooth_max_lies_between_max_and_sum(a: float, b: float, more: float) ->
     value = smooth_max(a, b)
     assert max(a, b) * (1 - 1e-12) <= value <= (a + b) * (1 + 1e-12)
     assert smooth_max(a + more, b) >= value
-
-
-@given(positive, positive, st.floats(0, 2), positive)
-def test_a_floor_adds_at_least_itself(floor: float, b: float, ramp: float, more: float) -> None:
-    value = with_floor(floor, b, ramp)
-    assert value >= floor + b
-    assert with_floor(floor, b + more, ramp) > value
 
 
 @settings(max_examples=200, deadline=None)

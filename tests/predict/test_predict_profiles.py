@@ -14,8 +14,6 @@ from roofline.machine import load as load_machine
 from roofline.machine.load import entries
 from roofline.predict.device import device
 from roofline.predict.profile import (
-    NAMES,
-    OPTIONAL,
     Profile,
     from_data,
     from_file,
@@ -28,7 +26,6 @@ from roofline.predict.profile import (
 @pytest.mark.parametrize("name", names())
 def test_every_coefficient_has_a_value_and_a_source(name: str) -> None:
     resolved = load(name).resolve(device(load_machine("h100-sxm")))
-    assert set(resolved.values) >= NAMES - OPTIONAL
     for c in resolved.origins.values():
         assert c.source, c.name
         assert 0 <= c.value < 1e4
@@ -175,3 +172,16 @@ def test_mutated_profiles_never_give_a_traceback(tmp_path: Path) -> None:
         except InputError:
             continue
         assert isinstance(found, Profile)
+
+
+def test_a_profile_that_lacks_what_every_step_needs_is_refused() -> None:
+    held = {"linear.compute": {"value": 0.7, "source": ""}}
+    alone = Profile("base", "vllm", coefficients=held)
+    with pytest.raises(InputError, match=r"'base' lacks burst, collective\.bandwidth, .* extends"):
+        alone.resolve(device(load_machine("h100-sxm")))
+    assert (
+        Profile("mine", "vllm", coefficients=held)
+        .resolve(device(load_machine("h100-sxm")))
+        .values["linear.compute"]
+        == 0.7
+    )

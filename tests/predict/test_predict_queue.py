@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes.lengths import fixed
 from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.count.step import Group, Step
@@ -23,7 +24,7 @@ from roofline.machine import load as load_machine
 from roofline.model import load as load_model
 from roofline.parallel import Parallel
 from roofline.predict import Predictor, load_profile, predict_request, predict_served
-from roofline.predict.lengths import between, fixed, read
+from roofline.predict.lengths import between, read
 from roofline.predict.serve import steady
 from roofline.predict.simulate import Simulated, most, simulate
 

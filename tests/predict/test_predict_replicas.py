@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from fakes.lengths import fixed
 from roofline import Case, Parallel, load_machine, load_model
 from roofline.cli import main
 from roofline.predict import Predictor, load_profile, predict_simulated
-from roofline.predict.lengths import between, fixed
+from roofline.predict.lengths import between
 from roofline.predict.replicas import shared
 from roofline.predict.simulate import most, simulate
 

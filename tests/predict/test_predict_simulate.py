@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes.lengths import fixed
 from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.errors import InputError
 from roofline.machine import load as load_machine
 from roofline.model import load as load_model
 from roofline.predict import Predictor, load_profile
-from roofline.predict.lengths import between, fixed
+from roofline.predict.lengths import between
 from roofline.predict.serve import steady
 from roofline.predict.simulate import simulate
 

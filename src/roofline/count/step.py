@@ -198,14 +198,6 @@ def _most(a: Number, b: Number) -> Number:
     return np.maximum(a, b)
 
 
-def _positive(a: Number) -> Number:
-    if isinstance(a, (int, float)):
-        return max(a, 0)
-    import numpy as np
-
-    return np.maximum(a, 0)
-
-
 def causal_pairs(past: Number, new: Number, window: int | None, stride: int = 1) -> Number:
     """Σ_{i=1..T} min(⌊(P+i)/stride⌋, W): keys seen by T causal queries after P tokens."""
     if window is None and stride == 1:

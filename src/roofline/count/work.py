@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..record import field, record, replace
+from ..record import field, record
 from .step import ONE, TOKENS, Group, Number, Quantity, Step
 
 Terms = tuple[tuple[Quantity, float], ...]
@@ -188,10 +188,6 @@ class Work:
             one = sum(c * q.value(step.groups) for q, c in op.activations)
             most = max(most, one)
         return most
-
-    def scaled(self, **changes: Any) -> Work:
-        """A copy with other operators or resident bytes."""
-        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         """The table as JSON: quantities once, operators as coefficients over them."""

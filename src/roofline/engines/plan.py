@@ -48,15 +48,6 @@ class Plan:
         return len(self.jobs) * (self.seconds + OVERHEAD) + self.beyond
 
 
-def doubling(most: int) -> tuple[int, ...]:
-    """1, 2, 4 … up to `most`, itself included."""
-    out, batch = [], 1
-    while batch < most:
-        out.append(batch)
-        batch *= 2
-    return (*out, most)
-
-
 def plan(
     *,
     batches: Sequence[int],

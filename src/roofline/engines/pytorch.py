@@ -9,7 +9,6 @@ logits for the last token; sampling is not part of it.
 from __future__ import annotations
 
 import inspect
-import os
 import warnings
 from typing import Any
 
@@ -315,11 +314,3 @@ def _narrow(torch: Any, model: Any) -> None:
         for key, child in list(module._modules.items()):
             if isinstance(child, torch.nn.Linear):
                 module._modules[key] = Narrow(child)
-
-
-def available_memory() -> int | None:
-    """Bytes of main memory that may be taken, where the system says so."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None

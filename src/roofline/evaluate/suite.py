@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,10 +137,3 @@ class Suite:
             if (others & self.scored).any():
                 out[own] = self.bound[own] * np.median(ratio[others & self.scored])
         return out
-
-
-def pick(values: Sequence[Any], rows: Any) -> Any:
-    """Values as an array, at some rows."""
-    import numpy as np
-
-    return np.asarray(values, float)[rows]

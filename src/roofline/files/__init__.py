@@ -2,7 +2,6 @@
 
 ``gguf``, ``safetensors``    one reader a format; no tensor is ever read
 ``hub``, ``ollama``          names to files: the Hugging Face cache, Ollama's local store
-``contents``                 what a file or folder holds, for people
 
 A file is somebody else's: every count in it is checked against its size and against a limit
 before it is believed, and a fault is one sentence.

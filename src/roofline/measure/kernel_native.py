@@ -56,7 +56,6 @@ class MultiplyAdd:
 
     label: str
     bits: int
-    lanes: int
     flops: int
     call: Any
 
@@ -140,7 +139,6 @@ def compile_kernels(width: int | None = None) -> Native:
             MultiplyAdd(
                 f"{chains} chains",
                 bits,
-                width * 8 // bits,
                 chains * 2 * 2 * (width * 8 // bits),
                 bind(_FMA32 if bits == 32 else _FMA64, f"fma{bits}_{chains}"),
             )

@@ -64,16 +64,6 @@ class Topology:
     governor: str | None = None
     huge_pages: str | None = None
 
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """NUMA nodes that have a core here."""
-        return tuple(sorted({core.node for core in self.cores}))
-
-    @property
-    def logical(self) -> int:
-        """Logical CPUs of the whole machine."""
-        return sum(len(core.threads) for core in self.cores)
-
     def cache(self, level: int) -> Cache | None:
         """The smallest data cache of ``level`` (cores may differ), or None."""
         found = [c for c in self.caches if c.level == level]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from ..count.step import ROWS, TOKENS
+from ..count.step import TOKENS
 from ..count.work import Operator, Terms
 from ..errors import InputError
 from ..record import record
@@ -218,6 +218,3 @@ def once(value: float) -> Terms:
 def whole(value: float) -> float:
     """The value as an int where it is one."""
     return int(value) if value == int(value) else value
-
-
-PER_ROW: Terms = ((ROWS, 1),)

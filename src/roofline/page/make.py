@@ -29,8 +29,6 @@ from .words import note_words, page_words
 if TYPE_CHECKING:
     from .predicted import Oracle
 
-Things = Sequence[str | Model]
-
 
 def today() -> str:
     """The day a page is made on."""

@@ -125,11 +125,6 @@ class Placed:
         return said if isinstance(said, str) and self.case is None else None
 
     @property
-    def best_share(self) -> float:
-        """The same of the fastest sample."""
-        return self.overlapped_s / (self.point.seconds.best or self.seconds)
-
-    @property
     def exact(self) -> bool:
         """Whether only the steps were timed; else the share is a lower bound."""
         return self.point.basis == "steps"

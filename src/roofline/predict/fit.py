@@ -124,13 +124,6 @@ def _step(
     return step
 
 
-def median_error(predicted: Any, measured: Any) -> float:
-    """Median of |predicted/measured - 1|."""
-    import numpy as np
-
-    return float(np.median(np.abs(np.asarray(predicted) / np.asarray(measured) - 1)))
-
-
 MOST_FITS = 24
 """Groups left out one by one; where there are more, they are left out in bundles."""
 

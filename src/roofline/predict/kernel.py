@@ -27,11 +27,6 @@ def smooth_max(a: Number, b: Number) -> Number:
     return (a * a + b * b) ** 0.5
 
 
-def with_floor(floor: Number, busy: Number, ramp: Number) -> Number:
-    """t₀ + B + κ·√(t₀·B)."""
-    return floor + busy + ramp * (floor * busy) ** 0.5
-
-
 class Load(NamedTuple):
     """What one kernel of a step has to do; ``count`` kernels alike run one after another.
 

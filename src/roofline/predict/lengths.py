@@ -48,11 +48,6 @@ class Lengths:
         return max((a + b for a, b in self.pairs), default=self.prompt[1] + self.output[1])
 
 
-def fixed(prompt: int, output: int) -> Lengths:
-    """Always so many tokens."""
-    return Lengths((prompt, prompt), (output, output))
-
-
 def between(prompt: tuple[int, int], output: tuple[int, int]) -> Lengths:
     """Evenly from least to most."""
     return Lengths(prompt, output)

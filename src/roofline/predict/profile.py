@@ -139,7 +139,11 @@ class Profile:
             yield from load(self.extends or "base").chain()
 
     def resolve(self, device: Device, kv: str = "bf16") -> Resolved:
-        """The coefficients for a device and a cache format."""
+        """The coefficients for a device and a cache format.
+
+        Raises:
+            InputError: neither it nor those it extends have a coefficient that every step needs.
+        """
         chain = tuple(self.chain())
         narrow = kv.startswith(("fp8", "int8", "mxfp8"))
         origins: dict[str, Coefficient] = {}
@@ -148,6 +152,11 @@ class Profile:
             found = _find(name, chain, device.labels)
             if found:
                 origins[name] = found
+        if missing := sorted(NAMES - OPTIONAL - origins.keys()):
+            raise InputError(
+                f"the profile '{self.id[:40]}' lacks {', '.join(missing[:3])}, and extends none "
+                "that has it (extends: base)"
+            )
         if narrow and "decode.bandwidth.fp8" in origins:
             origins["decode.bandwidth"] = origins["decode.bandwidth.fp8"]
         return Resolved({n: c.value for n, c in origins.items()}, origins)

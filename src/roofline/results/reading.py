@@ -26,13 +26,6 @@ from ..points.point import (
 )
 from ..record import replace
 
-KINDS = ("decode", "step", "prefill", "token", "first", "run", "rate")
-"""`decode`: `output` steps after `prompt` tokens of cache; `step`: one of them, at `context` or
-half way through `output`; `prefill`: `prompt` tokens after `depth`; `token`: the mean time
-between tokens of a request; `first`: the time to the first token; `run`: `requests` whole
-requests, prefill and decode and all between; `rate`: `requests` of them done a second, `batch`
-at a time, with `seconds` 1."""
-
 _BASES = {"token": "token", "first": "first", "run": "run", "rate": "run"}
 _PHASES = {"prefill": "prefill", "first": "prefill", "run": "run", "rate": "run"}
 
@@ -59,6 +52,12 @@ class Incomplete(InputError):
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One measurement as its tool wrote it. Seconds and token counts; `None` is not said.
+
+    `kind` says what took `seconds`. `decode`: `output` steps after `prompt` tokens of cache;
+    `step`: one of them, at `context` or half way through `output`; `prefill`: `prompt` tokens
+    after `depth`; `token`: the mean time between tokens of a request; `first`: the time to the
+    first token; `run`: `requests` whole requests, prefill and decode and all between; `rate`:
+    `requests` of them done a second, `batch` at a time, with `seconds` 1.
 
     `batch` is the number of sequences decoded or prefilled together, `prompt` and `output` are
     tokens per sequence, `depth` what the cache held before a prefill, `chunk` the most tokens the

@@ -14,7 +14,7 @@ from functools import cache
 
 from ...errors import InputError, UnsupportedError
 from ...files.gguf import TYPES, GgufTensor
-from ...record import field, record
+from ...record import record
 from .. import formats
 from ..formats import Format, Share
 from ..model import Model
@@ -112,7 +112,6 @@ class Held:
     found: Mapping[str, Format]
     usual: Format
     compute_: str = "bf16"
-    _none: dict[str, str] = field(default_factory=dict, compare=False)
 
     def weight(self, path: str) -> Format:
         """The format of the matrix at a full module path."""

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from ..formats import Format, Layout
 
-PER_CHANNEL = 0
-"""A group of all inputs: one scale an output."""
-
 
 def integer(
     bits: int,

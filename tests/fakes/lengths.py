@@ -1,0 +1,8 @@
+"""Requests of one size."""
+
+from roofline.predict.lengths import Lengths, between
+
+
+def fixed(prompt: int, output: int) -> Lengths:
+    """Always so many tokens."""
+    return between((prompt, prompt), (output, output))
