@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..count.step import Step
+from ..count.step import Group, Quantity, Step
 from ..errors import InputError
 from ..record import record
 from .case import Case
@@ -102,10 +102,11 @@ class Table:
             raise InputError(f"a step's arrays must be of one length; these have {sizes}")
         out = np.empty((9, length))
         talk = np.zeros(length)
+        chains = [matrices.over(step) for matrices in self._chains]
         for start in range(0, length, CHUNK):
             end = min(start + CHUNK, length)
             part = _slice(step, start, end, length)
-            first, *others = self._chains
+            first, *others = chains
             first.price(part, out[:, start:end], talk[start:end])
             for chain in others:  # a step takes as long as the longest of its chains
                 _take_longer(chain, part, out[:, start:end], talk[start:end])
@@ -114,7 +115,7 @@ class Table:
         return Bounds(*columns)
 
 
-def _take_longer(chain: _Matrices, part: Step, out: Floats, talk: Floats) -> None:
+def _take_longer(chain: _Priced, part: Step, out: Floats, talk: Floats) -> None:
     import numpy as np
 
     other, told = np.empty_like(out), np.zeros_like(talk)
@@ -134,48 +135,110 @@ class _Matrices:
         talking = {exchange.row for exchange in chain.talk}
         rows = [row for i, row in enumerate(chain.rows) if i not in talking]
         count = len(rows)
-        arithmetic, traffic, totals = np.zeros((count, n)), np.zeros((count, n)), np.zeros((7, n))
+        self.arithmetic, self.traffic = np.zeros((count, n)), np.zeros((count, n))
+        self.totals, self.talk = np.zeros((7, n)), np.zeros((1 if chain.talk else 0, n))
         for i, (row, peak) in enumerate(rows):
             _, flops, *kinds = row
             for q, c in flops:
-                arithmetic[i, q] += c / peak
-                totals[0, q] += c
+                self.arithmetic[i, q] += c / peak
+                self.totals[0, q] += c
             for k, terms in enumerate(kinds, 1):
                 for q, c in terms:
-                    traffic[i, q] += c / chain.bandwidth
-                    totals[k, q] += c
-        totals[5] = arithmetic.sum(axis=0)
-        totals[6] = traffic.sum(axis=0)
-        talk = np.zeros((1 if chain.talk else 0, n))
+                    self.traffic[i, q] += c / chain.bandwidth
+                    self.totals[k, q] += c
+        self.totals[5] = self.arithmetic.sum(axis=0)
+        self.totals[6] = self.traffic.sum(axis=0)
         for exchange in chain.talk:
             for q, c in exchange.sent:
-                talk[0, q] += c * exchange.per_byte
+                self.talk[0, q] += c * exchange.per_byte
             for q, c in exchange.messages:
-                talk[0, q] += c * exchange.per_message
-        self._stacked = np.concatenate([arithmetic, traffic, totals, talk])
-        self._count = count
+                self.talk[0, q] += c * exchange.per_message
+
+    def over(self, step: Step) -> _Priced:
+        """What is left to do for each of a step's arrays."""
+        return _Priced(self, step)
+
+
+class _Priced:
+    """Matrices shortened for arrays of one shape; equal to 1e-12, and a few times faster.
+
+    Where one group's batch alone varies, all that is so much a sequence is one column. Operators
+    whose times are in proportion (matrices of one format) are one row; those whose one ceiling
+    takes longer whatever the quantities, which are never negative, need no comparison.
+    """
+
+    def __init__(self, of: _Matrices, step: Step) -> None:
+        import numpy as np
+
+        self.columns, spread = _columns(of.quantities, step)
+        arithmetic, traffic = of.arithmetic @ spread, of.traffic @ spread
+        longer: Any = (arithmetic >= traffic).all(axis=1)
+        settled: Any = longer | (traffic >= arithmetic).all(axis=1)
+        sure = np.where(longer[:, None], arithmetic, traffic)[settled].sum(axis=0, keepdims=True)
+        open_rows = _in_proportion(np.hstack([arithmetic, traffic])[~settled])
+        self.open = len(open_rows)
+        a, t = np.hsplit(open_rows, 2)
+        self.stacked = np.vstack([of.totals @ spread, sure, of.talk @ spread, a, t])
+        self.talks = len(of.talk)
 
     def price(self, part: Step, out: Floats, talk: Floats) -> None:
         """Fill all columns but the tokens, and the seconds of communication."""
         import numpy as np
 
-        n = self._count
-        q = np.empty((len(self.quantities), out.shape[1]))
-        for i, quantity in enumerate(self.quantities):
-            q[i] = quantity.value(part.groups)
-        priced = self._stacked @ q
-        out[:7] = priced[2 * n : 2 * n + 7]
-        np.maximum(priced[:n], priced[n : 2 * n], out=priced[:n])
-        np.sum(priced[:n], axis=0, out=out[7])
-        if len(priced) > 2 * n + 7:
-            talk[:] = priced[-1]
+        q = np.empty((len(self.columns), out.shape[1]))
+        for i, quantity in enumerate(self.columns):
+            q[i] = part.groups[0].batch if quantity is None else quantity.value(part.groups)
+        priced = self.stacked @ q
+        out[:8] = priced[:8]
+        if self.talks:
+            talk[:] = priced[8]
             out[7] += talk
+        rows = priced[8 + self.talks :]
+        for a, t in zip(rows[: self.open], rows[self.open :], strict=True):
+            out[7] += np.maximum(a, t, out=a)
+
+
+def _columns(quantities: tuple[Quantity, ...], step: Step) -> tuple[list[Quantity | None], Floats]:
+    # The quantities to evaluate (``None``: the batch), and each quantity as a sum of these.
+    import numpy as np
+
+    first = step.groups[0]
+    alone = len(step.groups) == 1 and np.ndim(first.new_tokens) == np.ndim(first.past) == 0
+    one = (
+        (Group(1.0, float(first.new_tokens), float(first.past), first.all_logits),) if alone else ()
+    )
+    columns: list[Quantity | None] = []
+    found = []
+    for q in quantities:
+        linear = alone and q.a_sequence
+        column = None if linear else q
+        if column not in columns:
+            columns.append(column)
+        found.append((columns.index(column), float(q.value(one)) if linear else 1.0))
+    spread = np.zeros((len(quantities), len(columns)))
+    for i, (column_of, factor) in enumerate(found):
+        spread[i, column_of] = factor
+    return columns, spread
+
+
+def _in_proportion(rows: Floats) -> Floats:
+    # Rows that are multiples of one another, added up.
+    import numpy as np
+
+    kept: list[Floats] = []
+    for row in rows:
+        for i, other in enumerate(kept):
+            at = int(np.argmax(other))
+            if np.allclose(row * other[at], other * row[at], rtol=1e-15, atol=0.0):
+                kept[i] = other + row
+                break
+        else:
+            kept.append(row)
+    return np.array(kept).reshape(len(kept), rows.shape[1])
 
 
 def _slice(step: Step, start: int, end: int, length: int) -> Step:
     import numpy as np
-
-    from ..count.step import Group
 
     def cut(x: Any) -> Any:
         if np.ndim(x) == 0:

@@ -28,6 +28,7 @@ the same text for both. The page evaluates the same table (``page/web/work.js``)
 
 from __future__ import annotations
 
+import math
 from operator import index
 from typing import Any
 
@@ -260,6 +261,11 @@ class Quantity:
             total = total + group.batch * one(self, group)
         return total
 
+    @property
+    def a_sequence(self) -> bool:
+        """Whether a group's value is so much a sequence, times its batch."""
+        return self.q in _PER_GROUP and self.over == 1
+
     def fewest(self, groups: tuple[Group, ...]) -> Number:
         """The least that the quantity can be, whatever experts the tokens choose: as
         :meth:`value`, but for ``touched`` the ``active`` of one token, for all of a pass."""
@@ -285,7 +291,12 @@ class Quantity:
             n = (TOKENS if self.over == 1 else replace(TOKENS, over=self.over)).value(groups)
         if self.experts == self.active:
             return passes * (self.experts + 0 * n)
-        return passes * (self.experts * (1.0 - (1.0 - self.active / self.experts) ** n))
+        missed = 1.0 - self.active / self.experts
+        if isinstance(n, (int, float)):
+            return passes * (self.experts * (1.0 - missed**n))
+        import numpy as np
+
+        return passes * (self.experts * (1.0 - np.exp(math.log(missed) * n)))  # a power, faster
 
     def _passes(self, groups: tuple[Group, ...]) -> Number:
         longest = -(-groups[0].batch // self.over)
