@@ -22,6 +22,7 @@ BLOCK = 65_536
 """Steps evaluated and written at a time: memory stays bounded however long the sweep."""
 
 _RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?\Z")
+_PLACES = re.compile(r"%(?:%|d|s|\.9g)")
 _GROUP = re.compile(r"0\d\d\Z")
 """What is left of a group of thousands, where a comma sets numbers apart: ``2,048``."""
 
@@ -236,7 +237,7 @@ def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
             if room is None
             else [yes if fit else no for fit in (batches <= room).tolist()]
         )
-        columns = zip(
+        columns: list[list[Any]] = [
             batches.tolist(),
             b.intensity.tolist(),
             [yes if m else no for m in b.memory_bound.tolist()],
@@ -247,6 +248,24 @@ def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
             b.communication_s.tolist(),
             devices,
             layouts,
-            strict=True,
-        )
-        write(row * len(fits) % tuple(chain.from_iterable(columns)))  # one format, one pass
+        ]
+        block, varying = _without_constants(row, columns)
+        cells = chain.from_iterable(zip(*varying, strict=True))
+        write(block * len(batches) % tuple(cells))  # one format, one pass
+
+
+def _without_constants(row: str, columns: list[list[Any]]) -> tuple[str, list[list[Any]]]:
+    # What is the same in all rows of a block is formatted once; the first column stays.
+    left = iter(columns)
+    varying: list[list[Any]] = []
+
+    def filled(place: re.Match[str]) -> str:
+        if place[0] == "%%":
+            return "%%"
+        column = next(left)
+        if varying and column[0] == column[-1] and column.count(column[0]) == len(column):
+            return str(place[0] % column[0]).replace("%", "%%")
+        varying.append(column)
+        return place[0]
+
+    return _PLACES.sub(filled, row), varying

@@ -72,6 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         endings.begin()
         code = _run(argv, verb)
+        gc.freeze()  # nor are there any to look for at its end
     except SystemExit as done:  # argparse's: help, or what it refused
         raise SystemExit(endings.flushed(int(done.code or 0))) from None
     except (Exception, KeyboardInterrupt) as error:
