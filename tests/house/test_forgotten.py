@@ -171,6 +171,23 @@ def test_each_result_form_has_a_sample_and_is_in_the_documents() -> None:
 # --- an engine
 
 
+def test_each_module_of_an_engine_is_opened() -> None:
+    choose = (SOURCE / "engines/choose.py").read_text(encoding="utf-8")
+    for path in sorted((SOURCE / "engines").glob("*.py")):
+        made = "def prepare(self" in path.read_text(encoding="utf-8")
+        if made and path.stem != "base":
+            assert f"from .{path.stem} import" in choose, f"engines/choose.py opens no {path.stem}"
+
+
+def test_contributing_names_files_that_are_there() -> None:
+    part = text("CONTRIBUTING.md").partition("## Eight things")[2].partition("\n## ")[0]
+    named = re.findall(r"`([a-z][\w./-]*\.(?:py|js|json|md))`", part)
+    assert len(named) >= 20
+    for name in (n for n in named if not re.search(r"[A-Z]{2}", n)):  # KIND.py is to be named
+        there = (ROOT / name).exists() or (SOURCE / name).exists()
+        assert there, f"CONTRIBUTING.md names {name}, which is not there"
+
+
 def test_each_engine_that_is_driven_is_in_the_documents() -> None:
     from roofline.cli.bench import ENGINES
     from roofline.engines.known import engines
