@@ -221,7 +221,7 @@ def test_blas_threads_are_told_to_sleep_before_numpy_is_loaded(monkeypatch):
     environment = {}
     monkeypatch.setattr(session.os, "environ", environment)
     t = topology(cores=4)
-    session._before_numpy(limits(t))
+    session.settle_threads(limits(t))
     assert environment == {"OPENBLAS_THREAD_TIMEOUT": "16"}
-    session._before_numpy(limits(t, quota=2.0))
+    session.settle_threads(limits(t, quota=2.0))
     assert environment["OPENBLAS_NUM_THREADS"] == "2"

@@ -204,7 +204,7 @@ def test_modes():
     parser = cli.parser("measure")
 
     def options(*arguments):
-        return verb._options(parser.parse_args(["measure", *arguments]))
+        return verb.options_of(parser.parse_args(["measure", *arguments]))
 
     assert options("--quick").budget == 10
     assert options().budget < 60
@@ -324,7 +324,7 @@ def test_a_cache_that_is_not_ours_is_not_kept():
     made = fake_result()
     made.figures["bandwidth.L3"] = figure("bandwidth.L3", 3.1e10)
     made.figures["bandwidth.L2"] = figure("bandwidth.L2", 2e11)
-    found = session._cache_claims(made)
+    found = session.refuted_caches(made)
     assert [f.values for f in found] == [{"level": "L3"}]
     assert "bandwidth.L3" not in made.figures
     assert "bandwidth.L2" in made.figures
@@ -335,7 +335,7 @@ def test_a_cache_smaller_than_reported_is_noticed():
     for size, rate in ((1 << 16, 3e11), (1 << 20, 9e10), (1 << 22, 3.2e10), (1 << 28, 3e10)):
         made.figures[f"ladder.{size}"] = figure(f"ladder.{size}", rate)
     assert session.bandwidth.cache_seen(made.figures) == 1 << 20
-    (found,) = session._cache_claims(made)
+    (found,) = session.refuted_caches(made)
     assert (found.code, found.values) == ("cache_seen", {"bytes": 1 << 20, "reported": 32 << 20})
 
 
@@ -343,7 +343,7 @@ def test_emulated_precisions_are_no_roof():
     made = fake_result()
     made.figures["compute.bf16"] = figure("compute.bf16", 2e9)
     made.figures["compute.int8"] = figure("compute.int8", 9e11)
-    (found,) = session._emulated(made)
+    (found,) = session.emulated(made)
     assert found.values["precision"] == "bf16"
     assert "compute.bf16" not in made.figures
     assert "compute.int8" in made.figures
@@ -359,7 +359,7 @@ def test_what_is_no_roof_is_given_no_more_time():
              "bandwidth.L1": 1.0, "overhead.launch": 1.0, "gemm.fp32.m1": 1.0}  # fmt: skip
     table = {key: [one(key, rate)] for key, rate in rates.items()}
     table["compute.int8"] = []
-    assert [*session._roofs(table)] == [
+    assert [*session.unsettled_roofs(table)] == [
         "compute.fp32", "compute.fp64", "compute.fp16", "bandwidth.L1",
     ]  # fmt: skip
 
@@ -383,7 +383,7 @@ def test_live_table(tty, monkeypatch):
     from roofline.say import measuring as live
 
     stream = Terminal(tty)
-    monkeypatch.setattr(live, "_EVERY", 0.0)
+    monkeypatch.setattr(live, "EVERY", 0.0)
     watch = live.Live(Words("en"), stream)
     probe = Probe("bandwidth.memory", (Candidate("x", 1e6, lambda n: Window(n, n * 1e-3)),))
     ticks = iter(range(10_000))

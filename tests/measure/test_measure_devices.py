@@ -244,7 +244,7 @@ def test_a_whole_run(kind, cards, sheet, monkeypatch):
             card[1],
         )
     fake.__version__ = "2.13"
-    monkeypatch.setattr(session, "_decode", lambda *_: iter(()))
+    monkeypatch.setattr(session, "decode_probes", lambda *_: iter(()))
     device = devices.found(fake)[1]
     result = session.run(device, session.Options("quick", 0.5, force=True))
     assert result.complete

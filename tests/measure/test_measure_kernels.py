@@ -116,7 +116,7 @@ def test_code_for_other_processors(triple, cpu, width, signs):
         target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         pytest.skip(f"this LLVM has no such target: {error}")
-    module = llvm.parse_assembly(kernel_native._text(width))
+    module = llvm.parse_assembly(kernel_native.ir_text(width))
     code = target.create_target_machine(cpu=cpu, opt=2).emit_assembly(module)
     for sign in signs:
         assert sign in code, sign
@@ -129,7 +129,7 @@ def test_missing_compiler_is_one_sentence(monkeypatch):
 
 
 def test_compiler_that_is_too_old_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(kernel_native, "_text", lambda _: "not IR")
+    monkeypatch.setattr(kernel_native, "ir_text", lambda _: "not IR")
     with pytest.raises(RooflineError, match=r"0\.45 or later"):
         kernel_native.compile_kernels()
 

@@ -219,7 +219,7 @@ def test_here_prefers_an_accelerator(folder):
 
 def test_hosts_that_share_a_home_are_told_apart(folder, monkeypatch):
     store.keep(record.machine(result()), here.path_for("cpu"))
-    monkeypatch.setattr(here, "_model_line", lambda: "another processor")
+    monkeypatch.setattr(here, "model_line", lambda: "another processor")
     with pytest.raises(NotFound):
         load("here")
 

@@ -18,7 +18,7 @@ from roofline.chart.place import Box, Label, place
 from roofline.cli import main
 from roofline.count.step import Step
 from roofline.errors import InputError, MissingExtra
-from roofline.page.still import HEIGHT, WIDTH, _width, still, svg
+from roofline.page.still import HEIGHT, WIDTH, still, svg, text_width
 from roofline.parallel import Parallel
 from roofline.say.figure import plot, save, sources_of
 from roofline.words import Words
@@ -38,7 +38,9 @@ def test_no_label_meets_another_in_the_still_picture(machine, language):
     words = Words(language)
     for model, step in itertools.product(MODELS, STEPS):
         e = explain(model, machine, step)
-        plane = lay_out(draw(e.case, step), e.case, words, width=WIDTH, height=HEIGHT, ruler=_width)
+        plane = lay_out(
+            draw(e.case, step), e.case, words, width=WIDTH, height=HEIGHT, ruler=text_width
+        )
         boxes = [box for _, box in plane.labels]
         assert len(boxes) >= 5
         for a, b in itertools.combinations(boxes, 2):

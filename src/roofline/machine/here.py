@@ -33,7 +33,7 @@ def fingerprint() -> str:
     system, machine = sys.platform, ""
     if hasattr(os, "uname"):
         machine = os.uname().machine
-    text = "|".join((system, machine, _model_line(), str(cpus), str(memory)))
+    text = "|".join((system, machine, model_line(), str(cpus), str(memory)))
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -93,7 +93,7 @@ def _preference(device: str) -> tuple[int, str]:
     return len(_RANK), device
 
 
-def _model_line() -> str:
+def model_line() -> str:
     """The processor's name (x86) or part number (Arm) from the first CPU's entry."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

@@ -97,7 +97,7 @@ def compile_kernels(width: int | None = None) -> Native:
     arch = str(llvm.get_process_triple()).split("-", 1)[0]
     width = width or vector_bytes(arch, dict(features))
     try:
-        text = _text(width)
+        text = ir_text(width)
         module = llvm.parse_assembly(text)
         module.verify()
         engine = llvm.create_mcjit_compiler(
@@ -171,7 +171,8 @@ def _move_name(kind: str, stream: bool) -> str:
     return f"{kind}_{'nt' if stream else 'plain'}"
 
 
-def _text(width: int) -> str:
+def ir_text(width: int) -> str:
+    """All kernels for vectors of so many bytes, as LLVM IR."""
     functions = [kernel_ir.beat("beat")]
     for streams, lines, prefetch in READS:
         name = _read_name(streams, lines, prefetch)

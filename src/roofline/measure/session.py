@@ -91,7 +91,7 @@ def run(device: ProbedDevice, options: Options, progress: Progress | None = None
     topology = topology_module.read()
     limits = limits_module.read(topology)
     if "numpy" not in sys.modules:
-        _before_numpy(limits)
+        settle_threads(limits)
     result = Result(device, topology, limits, options.mode)
     result.findings += quiet.setting(topology, limits)
     before, seen = quiet.look(limits)
@@ -116,7 +116,12 @@ def run(device: ProbedDevice, options: Options, progress: Progress | None = None
         # a slow start may make the run longer, but not its figures of less
         left = max(left, options.budget / 2)
         table, _ = sample(
-            probes, left, extra=options.extra, again=_roofs, progress=progress, between=between
+            probes,
+            left,
+            extra=options.extra,
+            again=unsettled_roofs,
+            progress=progress,
+            between=between,
         )
         for probe in probes:
             best = better(table.get(probe.key, []))
@@ -128,14 +133,14 @@ def run(device: ProbedDevice, options: Options, progress: Progress | None = None
         result.others = tuple(f for f in rest if f is not None)
     result.figures = consistency.corrected(result.figures)
     after = quiet.snapshot(frozenset(t for c in limits.cores for t in c.threads))
-    no_roofs = _cache_claims(result) + _emulated(result)
+    no_roofs = refuted_caches(result) + emulated(result)
     result.findings += quiet.review(before, after, limits, list(result.figures.values()), clocks)
     result.findings += no_roofs
     result.seconds = time.perf_counter() - started
     return result
 
 
-def _roofs(table: Table) -> Iterator[str]:
+def unsettled_roofs(table: Table) -> Iterator[str]:
     """The keys of what becomes a roof."""
     best = {key: max(s.rates) for key, rows in table.items() if (s := better(rows))}
     for key, rate in best.items():
@@ -145,7 +150,7 @@ def _roofs(table: Table) -> Iterator[str]:
             yield key
 
 
-def _before_numpy(limits: HostLimits) -> None:
+def settle_threads(limits: HostLimits) -> None:
     """Set what a BLAS reads once, when it is loaded."""
     # Threads that spin after their part of a product would halve the next one, if that is torch's.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")  # 2^16 ticks: 20 µs
@@ -197,7 +202,7 @@ def _cpu_probes(
         probes += gemm.instruction_probes(native, crew)
     if not quick:
         best: gemm.Library = torch_library or libraries[0]
-        probes += _decode(best, size, result, options.mode, longest)
+        probes += decode_probes(best, size, result, options.mode, longest)
     probes += _cpu_overheads(torch_library)
     return probes, native
 
@@ -223,7 +228,7 @@ def _cpu_overheads(library: TorchLibrary | None) -> Iterator[Probe]:
         yield from overhead.torch_probes(library.device)
 
 
-def _decode(
+def decode_probes(
     library: gemm.Library, size: int, result: Result, mode: str, longest: float
 ) -> Iterator[Probe]:
     """Decode-like products in the widest-used precisions, their weights from memory."""
@@ -258,7 +263,7 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
         ("bf16", "fp16") if quick else None,
     )
     if not quick:
-        yield from _decode(
+        yield from decode_probes(
             library, torch_probes.working_set(device), result, options.mode, _DEVICE_LONGEST
         )
     yield overhead.python_probe()
@@ -270,7 +275,7 @@ def _device_probes(device: TorchDevice, result: Result, options: Options) -> Ite
         yield from overhead.all_reduce_probes(alike)
 
 
-def _cache_claims(result: Result) -> list[Finding]:
+def refuted_caches(result: Result) -> list[Finding]:
     """A cache that gives no more than memory is not there for us, whatever is reported."""
     memory = result.figures.get("bandwidth.memory")
     reported, seen = result.topology.last_level(), bandwidth.cache_seen(result.figures)
@@ -285,7 +290,7 @@ def _cache_claims(result: Result) -> list[Finding]:
     return out
 
 
-def _emulated(result: Result) -> list[Finding]:
+def emulated(result: Result) -> list[Finding]:
     """A narrow precision that multiplies slower than fp32 has no unit of its own here.
 
     It is no roof: whoever converts to fp32 first, as engines do, gets beyond it.

@@ -50,7 +50,7 @@ def svg(e: Explanation, words: Words, width: float = WIDTH, height: float = HEIG
         words,
         width=width,
         height=height,
-        ruler=_width,
+        ruler=text_width,
     )
     parts = "".join(_parts(plane, drawn.axis(words), words))
     title = f"{titles.title(e, words)}. {': '.join(answer.verdict(e, words))}"
@@ -62,7 +62,8 @@ def svg(e: Explanation, words: Words, width: float = WIDTH, height: float = HEIG
     )
 
 
-def _width(text: str) -> float:
+def text_width(text: str) -> float:
+    """Pixels that a label takes, at most."""
     # Narrow enough for the sans-serif faces of all systems; wide characters are 12 pixels.
     wide = width_of(text) - len(text)
     return 6.9 * (len(text) - wide) + 12 * wide

@@ -3,7 +3,10 @@
 Minimises Σ ρ(log(predicted/measured)) + Σ ((log x - log prior)/spread)² over the logarithms of
 the coefficients, so that each stays positive and counts by its ratio. ρ is Huber's: square
 within ``CORE``, linear beyond, so that a few wrong rows do not decide. Levenberg-Marquardt
-with a numeric Jacobian: there are at most a dozen unknowns.
+with a numeric Jacobian: there are at most a dozen unknowns. SciPy's ``least_squares`` finds
+the same (20 made-up fits of 400 rows and four coefficients, each within 0.2 %) and stays out: it
+is 143 MB, twice NumPy, loads 500 modules, and one loss over rows and priors, weights among
+them, has to be written by hand there too.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from ..words import Words
 from .measured import name_of, value_of
 from .table import render
 
-_EVERY = 0.2
+EVERY = 0.2
 
 
 class Live:
@@ -35,7 +35,7 @@ class Live:
             self.best[key] = pick(self.best.get(key, rate), rate)
             self.counts[key] = self.counts.get(key, 0) + 1
         if self.terminal:
-            if stage == "prepare" or time.monotonic() - self._last >= _EVERY:
+            if stage == "prepare" or time.monotonic() - self._last >= EVERY:
                 self._last = time.monotonic()
                 self._draw(stage, series, left)
         elif stage == "prepare":

