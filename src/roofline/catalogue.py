@@ -65,6 +65,13 @@ def find(name: str, entries: Iterable[dict[str, Any]], what: str) -> dict[str, A
     raise NotFound(_none(name, bare, names, what))
 
 
+def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that are spelled most like one, for a message, the nearest first."""
+    import difflib
+
+    return difflib.get_close_matches(name, list(known), most)
+
+
 def missing(name: str, bare: str, entries: Iterable[dict[str, Any]], what: str) -> str:
     """The sentence that no entry is called so, with the nearest to its ``bare`` name."""
     return _none(name, key(bare), _names(entries), what)
@@ -79,11 +86,9 @@ def _names(entries: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _none(name: str, bare: str, names: dict[str, dict[str, Any]], what: str) -> str:
-    import difflib
-
     parts = bare.split("-")
     within = [e["id"] for n, e in names.items() if all(p in n for p in parts)] if bare else []
-    near = [names[n]["id"] for n in difflib.get_close_matches(bare, names, 6, 0.6)]
+    near = [names[n]["id"] for n in nearest(bare, names, 6)]
     found = list(dict.fromkeys([*within, *near]))[:8]
     hint = f" (did you mean {', '.join(found)}?)" if found else ""
     return f"no {what} '{name[:80]}' in the catalogue{hint}; 'roofline {what}s' lists them all"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from .. import catalogue
 from ..errors import NotFound
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         import json
 
-        data = {"schema": "roofline.machines/1", "machines": [as_json(m) for m in found]}
+        data = {"schema": "roofline.machines/1", "machines": [m.to_json() for m in found]}
         print(json.dumps(data, ensure_ascii=False, indent=2))
         return 0
     from ..say import machines as speak
@@ -92,50 +91,3 @@ def _find(names: list[str]) -> list[Machine]:
     if not found and len(names) == 1:
         load(names[0])  # says what comes near
     return found
-
-
-def as_json(m: Machine) -> dict[str, Any]:
-    """A machine as JSON, each figure with its source; the ridge per precision beside it."""
-
-    def of(figures: Any) -> dict[str, Any]:
-        return {name: figure.to_json() for name, figure in figures.items()}
-
-    roof = m.roof()
-    return {
-        "id": m.id,
-        "name": m.name,
-        "vendor": m.vendor,
-        "kind": m.kind,
-        "generation": m.generation or None,
-        "released": m.released or None,
-        "aliases": list(m.aliases),
-        "memory": {
-            "type": m.memory_type or None,
-            "unified": m.unified,
-            "capacity": m.capacity.to_json() if m.capacity else None,
-            "usable": m.usable.to_json() if m.usable else None,
-        },
-        "cache": {"level": m.cache_level, "capacity": m.cache.to_json()} if m.cache else None,
-        **{
-            kind: {
-                "bandwidth": of(c.bandwidth),
-                "compute": of(c.compute),
-                "overhead": of(c.overhead),
-            }
-            for kind, c in (("datasheet", m.datasheet), ("measured", m.measured))
-        },
-        "ridge": {precision: roof.ridge(precision) for precision in roof.compute},
-        "links": [
-            {
-                "name": link.name,
-                "bandwidth": link.bandwidth.to_json(),
-                "latency": link.latency.to_json() if link.latency else None,
-                "devices": link.devices,
-                "scope": link.scope,
-                "topology": link.topology or None,
-            }
-            for link in m.links
-        ],
-        "power": m.power.to_json() if m.power else None,
-        "notes": list(m.notes),
-    }

@@ -75,6 +75,17 @@ class Link:
     scope: str
     topology: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """The link as JSON, each figure with its source; ``None`` where it is unknown."""
+        return {
+            "name": self.name,
+            "bandwidth": self.bandwidth.to_json(),
+            "latency": self.latency.to_json() if self.latency else None,
+            "devices": self.devices,
+            "scope": self.scope,
+            "topology": self.topology or None,
+        }
+
 
 @record
 class Ceilings:
@@ -89,6 +100,13 @@ class Ceilings:
     bandwidth: Mapping[str, Figure] = field(default_factory=dict)
     compute: Mapping[str, Figure] = field(default_factory=dict)
     overhead: Mapping[str, Figure] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ceilings as JSON, each with its source."""
+        return {
+            what: {name: figure.to_json() for name, figure in getattr(self, what).items()}
+            for what in type(self).__match_args__
+        }
 
 
 @record
@@ -219,3 +237,33 @@ class Machine:
             what = "memory bandwidth" if bandwidth is None else "compute ceiling"
             raise UnsupportedError(f"{self.name}: no {what} is known")
         return Roof(self.name, kind, bandwidth, compute)
+
+    def to_json(self) -> dict[str, Any]:
+        """The machine as JSON, each figure with its source; the ridge per precision beside it."""
+        roof = self.roof()
+        return {
+            "id": self.id,
+            "name": self.name,
+            "vendor": self.vendor,
+            "kind": self.kind,
+            "generation": self.generation or None,
+            "released": self.released or None,
+            "aliases": list(self.aliases),
+            "memory": {
+                "type": self.memory_type or None,
+                "unified": self.unified,
+                "capacity": self.capacity.to_json() if self.capacity else None,
+                "usable": self.usable.to_json() if self.usable else None,
+            },
+            "cache": (
+                {"level": self.cache_level, "capacity": self.cache.to_json()}
+                if self.cache
+                else None
+            ),
+            "datasheet": self.datasheet.to_json(),
+            "measured": self.measured.to_json(),
+            "ridge": {precision: roof.ridge(precision) for precision in roof.compute},
+            "links": [link.to_json() for link in self.links],
+            "power": self.power.to_json() if self.power else None,
+            "notes": list(self.notes),
+        }

@@ -203,9 +203,9 @@ def parse(text: str) -> Format:
         if not 0.5 <= bits_a_weight <= 64:
             raise UnsupportedError(f"'{text}': between 0.5 and 64 bits a weight")
         return Format(f"{match[1]}bits", bits_a_weight / 8, "bf16", "an average over all weights")
-    import difflib
+    from ..catalogue import nearest
 
-    near = difflib.get_close_matches(name, names(), 3)
+    near = nearest(name, names())
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UnsupportedError(
         f"no format '{text}'{hint} Known: {', '.join(names())}, intB:GROUP, N.NNbits"

@@ -126,9 +126,7 @@ def asked(name: str, known: frozenset[str]) -> str:
 
 def near(name: str, known: Iterable[str]) -> str:
     """The nearest known types, for a message."""
-    import difflib
-
-    found = difflib.get_close_matches(name, (*known, *classes()), 3)
+    found = catalogue.nearest(name, (*known, *classes()))
     return f" (the nearest known: {', '.join(found)})" if found else ""
 
 

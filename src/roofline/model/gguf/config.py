@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ...catalogue import nearest
 from ...errors import InputError, UnsupportedError
 from ..config import short
 from .architectures import ARCHITECTURES
@@ -55,9 +56,7 @@ def read(m: Metadata, as_type: str | None = None) -> dict[str, Any]:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    found = difflib.get_close_matches(name, known, 3)
+    found = nearest(name, known)
     return f" (the nearest known: {', '.join(found)})" if found else ""
 
 
