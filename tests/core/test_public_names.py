@@ -39,3 +39,16 @@ def test_results_show_themselves():
     answer = roofline.explain("llama-3.1-8b", "h100-sxm")
     assert "1.05 FLOP/byte" in str(answer)
     assert "1.05 FLOP/byte" in answer._repr_html_()
+
+
+def test_a_plain_answer_imports_only_what_it_needs():
+    code = (
+        "import sys; from roofline.cli import main; "
+        "main(['explain', 'llama-3.1-8b', '--on', 'h100-sxm']); "
+        "spare = {'dataclasses', 'difflib', 'inspect', 'numpy', 'shutil', 'tomllib'}; "
+        "sys.exit(' '.join(sorted(spare & set(sys.modules))) or 0)"
+    )
+    env = {"PYTHONPATH": "src", "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, check=False, env=env, text=True)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
