@@ -12,6 +12,7 @@ from ..model.load import load as load_model
 from ..model.model import Model
 from ..record import record, replace
 from .case import Bound, Case, Climb, Fit, OperatorBound
+from .kept import case, encoder
 from .verdict import Lever, Verdict, judge, levers
 
 SCHEMA = "roofline.explain/1"
@@ -282,8 +283,8 @@ def explain(
     if step is None:
         step = Step.decode() if model.phase == "decode" else Step.encode()
     if step.phase == "encode":
-        model = _encoder(model)
-    return explain_case(_case(model, machine, options), step)
+        model = encoder(model)
+    return explain_case(case(model, machine, options), step)
 
 
 def explain_case(case: Case, step: Step) -> Explanation:
@@ -298,23 +299,3 @@ def explain_case(case: Case, step: Step) -> Explanation:
     bound = case.bound(step)
     fit = case.fit(step)
     return Explanation(case, step, bound, case.climb(step), fit, judge(bound, fit, step.batch))
-
-
-def _encoder(model: Model) -> Model:
-    # Kept with the model, as its cases are.
-    found: Model | None = model.cases.get("encoder")
-    if found is None:
-        found = model.cases["encoder"] = model.encoder()
-    return found
-
-
-def _case(model: Model, machine: Machine, options: dict[str, Any]) -> Case:
-    # A model keeps the cases made of it: asking again costs no second pricing.
-    key = ("case", id(machine), *sorted(options.items(), key=lambda item: item[0]))
-    kept = model.cases
-    found: Case | None = kept.get(key)
-    if found is None or found.machine is not machine:
-        if len(kept) > 256:
-            kept.clear()
-        found = kept[key] = Case(model, machine, **options)
-    return found

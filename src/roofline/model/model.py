@@ -135,7 +135,6 @@ class Model:
         side: its encoder, where that is another stack of layers or has no head.
         notes: assumptions and parts set aside, one sentence each.
         source: where its numbers come from.
-        cases: what :func:`roofline.explain` has made of it, kept for the next question.
     """
 
     name: str
@@ -163,7 +162,6 @@ class Model:
     notes: tuple[str, ...] = ()
     source: str = ""
     _work: dict[Any, Work] = field(default_factory=dict, compare=False)
-    cases: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     def altered(self, **changes: Any) -> Model:
         """A copy with other attributes, and nothing kept from this one's work."""

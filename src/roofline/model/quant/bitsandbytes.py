@@ -13,7 +13,7 @@ from ..config import Config
 from ..formats import Format, Layout
 from . import layouts
 from .names import Names, experts
-from .rules import Quantised, Rules
+from .rules import AllBut, Quantised, Rules
 
 BLOCK = 64
 NESTED = 256
@@ -55,5 +55,5 @@ def read(c: Config, plain: Format) -> Quantised:
         name = f"{'nf4' if kind == 'nf4' else 'bnb-fp4'}{'-double' if double else ''}"
         stored = Format(name, 0.5 + scales, plain.compute, "", Blocks(4, double=double))
         title = f"{kind}{' with double quantisation' if double else ''} (bitsandbytes)"
-    scheme = Rules(title, plain, lambda path: None if kept.matches(path) else stored)
+    scheme = Rules(title, plain, AllBut(kept, stored))
     return Quantised("bitsandbytes", scheme, experts=experts(kept))

@@ -10,6 +10,7 @@ zero a group; Quanto a 16-bit scale a channel, and for 2 and 4 bits also a shift
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
@@ -18,7 +19,7 @@ from ..config import Config
 from ..formats import Format, Layout
 from . import layouts
 from .names import Names, canonical, experts
-from .rules import Quantised, Rules
+from .rules import AllBut, Quantised, Rules
 
 
 def exl(c: Config, plain: Format) -> Quantised:
@@ -35,11 +36,15 @@ def exl(c: Config, plain: Format) -> Quantised:
     scheme = Rules(
         f"{bits:g} bits, head {head:g} ({method.upper()})",
         plain,
-        lambda path: last if path == "lm_head" else layers,
+        partial(_head_apart, last, layers),
         head=True,
     )
     note = Note("mixed.bits", method=method.upper(), bits=f"{bits:g}")
     return Quantised(method, scheme, notes=(note,))
+
+
+def _head_apart(head: Format, layers: Format, path: str) -> Format:
+    return head if path == "lm_head" else layers
 
 
 def aqlm(c: Config, plain: Format) -> Quantised:
@@ -87,13 +92,14 @@ def _by_module(c: Config, given: dict[str, Any], plain: Format) -> Quantised:
         canonical(name): _hqq(value, f"{c.where}: quant_config: {name[:40]}", plain)
         for name, value in given.items()
     }
-
-    def choose(path: str) -> Format | None:
-        name = canonical(path)
-        return next((f for key, f in found.items() if name.endswith(f".{key}")), None)
-
+    choose = partial(_by_ending, found)
     kinds = ", ".join(dict.fromkeys(f.name for f in found.values()))
     return Quantised("hqq", Rules(f"{kinds} by module (HQQ)", plain, choose))
+
+
+def _by_ending(found: dict[str, Format], path: str) -> Format | None:
+    name = canonical(path)
+    return next((f for key, f in found.items() if name.endswith(f".{key}")), None)
 
 
 def _hqq(given: dict[str, Any], where: str, plain: Format) -> Format:
@@ -157,9 +163,8 @@ def ascend(c: Config, plain: Format) -> Quantised:
         )
     compute = "int8" if "a8" in kind else plain.compute
     stored = layouts.integer(bits, 0, compute, scale=8)  # a scale and an offset of fp32 an output
-    return Quantised(
-        "ascend", Rules(f"{kind} (Ascend)", plain, lambda path: stored), notes=(Note("ascend"),)
-    )
+    scheme = Rules(f"{kind} (Ascend)", plain, AllBut(Names(None, "exact", ""), stored))
+    return Quantised("ascend", scheme, notes=(Note("ascend"),))
 
 
 def by_channel(c: Config, plain: Format) -> Quantised:
@@ -183,5 +188,5 @@ def _listed(
 ) -> Quantised:
     # One format for all matrices but those that a list excludes.
     kept = Names(c.get(key), "part", f"{c.where}: {key}")
-    scheme = Rules(title, plain, lambda path: None if kept.matches(path) else stored)
+    scheme = Rules(title, plain, AllBut(kept, stored))
     return Quantised(c.word("quant_method"), scheme, experts=experts(kept))

@@ -14,7 +14,7 @@ from ..config import Config, short
 from ..formats import Format
 from . import layouts
 from .names import Names, canonical, experts
-from .rules import TABLE, Quantised, Rules
+from .rules import TABLE, AllBut, Quantised, Rules
 
 _CLASSES = {
     "Linear": "linear", "LinearBase": "linear", "ParallelLinear": "linear",
@@ -54,10 +54,7 @@ def read(c: Config, plain: Format) -> Quantised:
             kv = kv or cache(group, "input_activations")  # what attention multiplies, its cache
             continue
         rules.add(named, group_format(group, plain), f"{group.where}: targets")
-
-    def choose(path: str) -> Format | None:
-        return None if ignore.matches(path) else rules.choose(path)
-
+    choose = AllBut(ignore, rules.choose)
     kinds = ", ".join(dict.fromkeys(f.name for f in rules.formats))
     table = rules.choose(TABLE) is not None and not ignore.matches(TABLE)
     scheme = Rules(f"{kinds} (compressed-tensors)", plain, choose, table=table, head=True)

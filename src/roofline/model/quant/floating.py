@@ -9,6 +9,8 @@ gpt-oss (arXiv 2508.10925): the experts alone in MXFP4, biases in bf16.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...errors import InputError, UnsupportedError
 from ...record import replace
 from .. import formats
@@ -16,7 +18,7 @@ from ..config import Config, short
 from ..formats import Format
 from . import layouts
 from .names import Names, experts
-from .rules import Quantised, Rules
+from .rules import AllBut, Quantised, Rules
 
 
 def fp8(c: Config, plain: Format) -> Quantised:
@@ -44,16 +46,16 @@ def fp8(c: Config, plain: Format) -> Quantised:
 
     wide = replace(formats.FP32, compute=plain.compute)
 
-    def choose(path: str) -> Format | None:
-        if kept.matches(path):
-            return None
-        if ".compressor." in path and path.endswith((".kv_proj", ".gate_proj")):
-            return None  # DeepSeek-V4: what makes the compressed cache stays in bf16,
-        if path.endswith((".fn", ".hc_fn")):
-            return wide  # and what mixes its streams in fp32
-        return expert if ".experts." in path else stored
-
+    choose = AllBut(kept, partial(_matrix, stored, expert, wide))
     return Quantised("fp8", Rules(title, plain, choose), experts=experts(kept))
+
+
+def _matrix(stored: Format, expert: Format, wide: Format, path: str) -> Format | None:
+    if ".compressor." in path and path.endswith((".kv_proj", ".gate_proj")):
+        return None  # DeepSeek-V4: what makes the compressed cache stays in bf16,
+    if path.endswith((".fn", ".hc_fn")):
+        return wide  # and what mixes its streams in fp32
+    return expert if ".experts." in path else stored
 
 
 def _experts(c: Config, stored: Format) -> Format:
@@ -71,7 +73,7 @@ def fbgemm_fp8(c: Config, plain: Format) -> Quantised:
     """FBGEMM FP8 (Llama-3.1-405B-FP8): an fp32 scale a channel."""
     stored = layouts.fp8(0, 1)
     kept = Names(c.get("modules_to_not_convert"), "module", f"{c.where}: modules_to_not_convert")
-    scheme = Rules("fp8 (per channel)", plain, lambda path: None if kept.matches(path) else stored)
+    scheme = Rules("fp8 (per channel)", plain, AllBut(kept, stored))
     return Quantised("fbgemm_fp8", scheme, experts=experts(kept))
 
 
@@ -79,11 +81,12 @@ def mxfp4(c: Config, plain: Format) -> Quantised:
     """MXFP4 weights of experts; everything else stays in 16 bits."""
     kept = Names(c.get("modules_to_not_convert"), "module", f"{c.where}: modules_to_not_convert")
     stored = layouts.mx(4, plain.compute)
-
-    def choose(path: str) -> Format | None:
-        return stored if ".experts." in path and not kept.matches(path) else None
-
+    choose = AllBut(kept, partial(_of_experts, stored))
     return Quantised("mxfp4", Rules("mxfp4 experts", plain, choose), experts=experts(kept))
+
+
+def _of_experts(stored: Format, path: str) -> Format | None:
+    return stored if ".experts." in path else None
 
 
 def _either(c: Config, *names: str) -> object:

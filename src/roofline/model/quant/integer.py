@@ -7,14 +7,15 @@ each input; engines drop both at load (the latter unless ``desc_act``), so neith
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
 from ..config import Config, short
 from ..formats import PRECISIONS, Format
 from . import layouts
-from .names import InOrder, Names, experts
-from .rules import Quantised, Rules
+from .names import InOrder, Names, canonical, experts
+from .rules import AllBut, First, Quantised, Rules
 
 
 def group_of(c: Config, default: int = 128) -> int:
@@ -39,7 +40,7 @@ def awq(c: Config, plain: Format) -> Quantised:
     scheme = Rules(
         f"int{bits}, {_groups(group)} (AWQ)",
         plain,
-        lambda path: None if kept.matches(path) else stored,
+        AllBut(kept, stored),
     )
     return Quantised("awq", scheme, experts=experts(kept))
 
@@ -76,19 +77,20 @@ def gptq(c: Config, plain: Format) -> Quantised:
         flat = [n for part in only for n in part] if _nested(only) else only
         inside = Names(flat, "part", f"{c.where}: modules_in_block_to_quantize")
 
-    def choose(path: str) -> Format | None:
-        if path == "lm_head":
-            return usual
-        if kept.matches(path) or (inside is not None and not inside.matches(path)):
-            return None
-        for named, found in rules:
-            if named.matches(path):
-                return found
-        return usual
-
+    choose = partial(_gptq, usual, kept, inside, First(InOrder(rules), usual))
     head = c.flag("lm_head", default=False)
     scheme = Rules(f"int{bits}, {_groups(group)} (GPTQ)", plain, choose, head=head)
     return Quantised("gptq", scheme, experts=experts(kept))
+
+
+def _gptq(
+    usual: Format, kept: Names, inside: Names | None, rules: First, path: str
+) -> Format | None:
+    if path == "lm_head":
+        return usual
+    if kept.matches(path) or (inside is not None and not inside.matches(path)):
+        return None
+    return rules(path)
 
 
 def auto_round(c: Config, plain: Format) -> Quantised:
@@ -127,18 +129,16 @@ def auto_round(c: Config, plain: Format) -> Quantised:
     if isinstance(blocks, str):
         blocks = [b.strip() for b in blocks.split(",")]
     listed = Names(blocks, "module", f"{c.where}: block_name_to_quantize")
-    changed = InOrder(rules)
-
-    def choose(path: str) -> Format | None:
-        if found := changed.of(path):
-            return found[0]
-        if path == "lm_head" or (not listed.empty and not listed.matches(path + ".")):
-            return None
-        return usual
-
+    choose = First(InOrder(rules), partial(_in_blocks, usual, listed))
     title = f"int{bits}, {_groups(group)}" if kind.startswith("int") else usual.name
     scheme = Rules(f"{title} (AutoRound)", plain, choose, head=True)
     return Quantised("auto-round", scheme)
+
+
+def _in_blocks(usual: Format, listed: Names, path: str) -> Format | None:
+    if path == "lm_head" or (not listed.empty and not listed.matches(path + ".")):
+        return None
+    return usual
 
 
 def mlx(c: Config, plain: Format) -> Quantised:
@@ -160,23 +160,23 @@ def mlx(c: Config, plain: Format) -> Quantised:
     mode = c.word("mode", default="affine")
     usual = stored(c, bits, group, mode)
     special: dict[str, Format | None] = {}
-    from .names import canonical
-
     for key, value in c.data.items():
         if value is False:
             special[canonical(key)] = None
         elif isinstance(value, dict):
             special[canonical(key)] = stored(Config(value, f"{where}: {key}"), bits, group, mode)
 
-    def choose(path: str) -> Format | None:
-        name = canonical(path)
-        stem = name.replace(".experts.*.", ".switch_mlp.")
-        return special.get(name, special.get(stem, usual))
-
+    choose = partial(_mlx, special, usual)
     scheme = Rules(
         f"{usual.name} (MLX)", plain, choose, table=True, head=True, routers=mode == "affine"
     )
     return Quantised("mlx", scheme)
+
+
+def _mlx(special: dict[str, Format | None], usual: Format, path: str) -> Format | None:
+    name = canonical(path)
+    stem = name.replace(".experts.*.", ".switch_mlp.")
+    return special.get(name, special.get(stem, usual))
 
 
 def _groups(group: int) -> str:

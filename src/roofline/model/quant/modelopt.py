@@ -14,7 +14,7 @@ from ..formats import Format
 from . import layouts
 from .compressed import Targets, cache, group_format
 from .names import Names, canonical, experts
-from .rules import Quantised, Rules
+from .rules import AllBut, ByModule, Quantised, Rules
 
 # For each algorithm, its format by group size (0: its usual) and the 16-bit arithmetic.
 _ALGORITHMS: dict[str, Callable[[int, str], Format]] = {
@@ -60,7 +60,7 @@ def read(c: Config, plain: Format) -> Quantised:
     scheme = Rules(
         f"{stored.name} (modelopt)",
         plain,
-        lambda path: None if kept.matches(path) else stored,
+        AllBut(kept, stored),
         head=True,
     )
     return Quantised("modelopt", scheme, kv, experts=experts(kept))
@@ -79,7 +79,7 @@ def _grouped(groups: Config, plain: Format, kept: Names, kv: Format | None) -> Q
     scheme = Rules(
         f"{kinds} by group (modelopt)",
         plain,
-        lambda path: None if kept.matches(path) else rules.choose(path),
+        AllBut(kept, rules.choose),
         head=True,
     )
     return Quantised("modelopt", scheme, kv, experts=experts(kept, *rules.lists))
@@ -109,14 +109,7 @@ def _mixed(c: Config, plain: Format, kept: Names, kv: Format | None) -> Quantise
         if found.setdefault(canonical(name), stored) != stored:
             raise UnsupportedError(f"{part.where}: experts of one layer in different formats")
     named = Names(list(layers), "exact", f"{c.where}: quantized_layers")
-
-    def choose(path: str) -> Format | None:
-        from .names import spellings
-
-        if kept.matches(path):
-            return None
-        return next((found[s] for s in spellings(path) if s in found), None)
-
+    choose = AllBut(kept, ByModule(found))
     kinds = ", ".join(dict.fromkeys(f.name for f in found.values()))
     scheme = Rules(f"{kinds} by module (modelopt)", plain, choose, head=True)
     return Quantised("modelopt", scheme, kv, experts=experts(kept, named))

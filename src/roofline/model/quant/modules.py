@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
@@ -18,9 +19,9 @@ from ...record import record
 from ..config import Config, short
 from ..formats import Format, Layout
 from . import layouts
-from .expressions import compiled, effort
-from .names import Names, canonical, spellings
-from .rules import TABLE, Quantised, Rules
+from .expressions import Effort, compiled, effort
+from .names import Names, canonical
+from .rules import TABLE, AllBut, ByModule, Quantised, Rules
 
 
 @record
@@ -47,14 +48,12 @@ def vptq(c: Config, plain: Format) -> Quantised:
     found = _each(c, layers, "config_for_layers", lambda part: _vectors(part, plain))
     alike = _each(c, shared, "shared_layer_config", lambda part: _vectors(part, plain))
     kept = Names(c.get("modules_to_not_convert"), "module", f"{c.where}: modules_to_not_convert")
-
-    def choose(path: str) -> Format | None:
-        if kept.matches(path):
-            return None
-        own = next((found[s] for s in spellings(path) if s in found), None)
-        return own or next((f for name, f in alike.items() if f".{name}." in path), None)
-
+    choose = AllBut(kept, partial(_own_or_alike, ByModule(found), alike))
     return Quantised("vptq", Rules(_title(found or alike, "VPTQ"), plain, choose, head=True))
+
+
+def _own_or_alike(own: ByModule, alike: dict[str, Format], path: str) -> Format | None:
+    return own(path) or next((f for name, f in alike.items() if f".{name}." in path), None)
 
 
 def _vectors(part: Config, plain: Format) -> Format:
@@ -100,10 +99,12 @@ def spqr(c: Config, plain: Format) -> Quantised:
         for path, n in total.items()
     }
 
-    def choose(path: str) -> Format | None:
-        return found.get(canonical(path))
-
+    choose = partial(_at, found)
     return Quantised("spqr", Rules("3 bits and outliers (SpQR)", plain, choose, head=True))
+
+
+def _at(found: dict[str, Format], path: str) -> Format | None:
+    return found.get(canonical(path))
 
 
 _ASCEND = re.compile(r"W(4|8)A(4|8|16)(S|_\w+)?\Z")
@@ -124,9 +125,7 @@ def described(c: Config, plain: Format) -> Quantised:
     if not found:
         raise InputError(f"{told.where}: no tensor is described as quantised")
 
-    def choose(path: str) -> Format | None:
-        return next((found[s] for s in spellings(path) if s in found), None)
-
+    choose = ByModule(found)
     cache = layouts.integer(8, 0, "int8") if "C8" in told.data.values() else None
     return Quantised("ascend", Rules(_title(found, "Ascend"), plain, choose, head=True), cache)
 
@@ -153,19 +152,29 @@ def gemma(c: Config, plain: Format) -> Quantised:
         rules.append((compiled(text, c.where, cost, anywhere=True), bits))
     kept = Names(c.get("modules_to_not_convert"), "module", f"{c.where}: modules_to_not_convert")
     tables = c.flag("quantize_embeddings")
-
-    def first(path: str) -> int:
-        return next((b for rule, b in rules if rule.search(path)), usual)
-
-    def choose(path: str) -> Format | None:
-        if kept.matches(path) or (path == TABLE and not tables):
-            return None
-        bits = cost.spend(first, path, c.where)
-        return layouts.integer(bits, 0, plain.compute, scale=4, fixed=8)
-
+    choose = AllBut(kept, _Expressed(tuple(rules), usual, tables, plain.compute, cost, c.where))
     named = ", ".join(f"int{b}" for b in dict.fromkeys([*(b for _, b in rules), usual]))
     scheme = Rules(f"{named} by channel (Gemma)", plain, choose, table=tables, head=True)
     return Quantised("gemma", scheme)
+
+
+@record
+class _Expressed:
+    rules: tuple[tuple[re.Pattern[str], int], ...]
+    usual: int
+    tables: bool
+    compute: str
+    cost: Effort
+    where: str
+
+    def __call__(self, path: str) -> Format | None:
+        if path == TABLE and not self.tables:
+            return None
+        bits = self.cost.spend(self._bits, path, self.where)
+        return layouts.integer(bits, 0, self.compute, scale=4, fixed=8)
+
+    def _bits(self, path: str) -> int:
+        return next((b for rule, b in self.rules if rule.search(path)), self.usual)
 
 
 def simple(c: Config, plain: Format) -> Quantised:
@@ -187,9 +196,7 @@ def simple(c: Config, plain: Format) -> Quantised:
         stored = layouts.mx(4, "fp4") if kind == "mxfp4" else layouts.nvfp4()
         if c.flag("keep_master_weights"):
             stored = Format(plain.name, plain.size, stored.compute)
-    scheme = Rules(
-        f"{stored.name} ({method})", plain, lambda path: None if kept.matches(path) else stored
-    )
+    scheme = Rules(f"{stored.name} ({method})", plain, AllBut(kept, stored))
     return Quantised(method, scheme)
 
 

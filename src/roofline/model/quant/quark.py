@@ -10,8 +10,8 @@ from .. import formats
 from ..config import Config, short
 from ..formats import Format
 from . import layouts
-from .names import Names, experts
-from .rules import Quantised, Rules
+from .names import InOrder, Names, experts
+from .rules import AllBut, First, Quantised, Rules
 
 _WIDE = ("bfloat16", "float16", "bf16", "fp16")
 
@@ -31,12 +31,7 @@ def read(c: Config, plain: Format) -> Quantised:
     types = c.get("layer_type_quant_config")
     if types:
         raise UnsupportedError(f"{c.where}: layer_type_quant_config is not counted")
-
-    def choose(path: str) -> Format | None:
-        if kept.matches(path):
-            return None
-        return next((found for named, found in rules if named.matches(path)), usual)
-
+    choose = AllBut(kept, First(InOrder(rules), usual))
     kinds = dict.fromkeys(f.name for f in [*(f for _, f in rules), usual] if f)
     scheme = Rules(f"{', '.join(kinds)} (quark)", plain, choose, head=True)
     return Quantised("quark", scheme, _cache(c, plain), experts=experts(kept))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...record import field, record
 from ..formats import Format
-from .names import canonical
+from .names import InOrder, Names, canonical, spellings
 
 ROUTERS = frozenset(("gate", "router", "shared_expert_gate", "shared_experts_gate", "gate_weight"))
 """Last words of matrices that choose experts: engines keep them in 16 bits whatever the
@@ -19,6 +19,51 @@ multi-token prediction (bf16 in DeepSeek-V3's own checkpoint)."""
 
 TABLE = "model.embed_tokens"
 """The path at which the input embedding's format is asked for."""
+
+
+Choose = Callable[[str], Format | None]
+"""The format of a quantised module by its path, ``None`` for one that is not quantised. A record or
+a partial function, not a closure: answers are pickled, on their way to another process."""
+
+
+@record
+class AllBut:
+    """One format, or what a rule says, for all modules but those that a list excludes."""
+
+    kept: Names
+    stored: Format | Choose
+
+    def __call__(self, path: str) -> Format | None:
+        """The format of the module of that path."""
+        if self.kept.matches(path):
+            return None
+        return self.stored if isinstance(self.stored, Format) else self.stored(path)
+
+
+@record
+class First:
+    """The format of the first list that names the module, else the usual one."""
+
+    rules: InOrder[Format | None]
+    usual: Format | Choose | None
+
+    def __call__(self, path: str) -> Format | None:
+        """The format of the module of that path."""
+        if found := self.rules.of(path):
+            return found[0]
+        usual = self.usual
+        return usual(path) if callable(usual) else usual
+
+
+@record
+class ByModule:
+    """A format for each module that is quantised, by its canonical path."""
+
+    found: Mapping[str, Format]
+
+    def __call__(self, path: str) -> Format | None:
+        """The format of the module of that path."""
+        return next((self.found[s] for s in spellings(path) if s in self.found), None)
 
 
 @record
@@ -36,7 +81,7 @@ class Rules:
 
     name: str
     plain: Format
-    choose: Callable[[str], Format | None]
+    choose: Choose
     table: bool = False
     head: bool = False
     routers: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ...errors import InputError, UnsupportedError
@@ -10,7 +11,7 @@ from ..config import Config, short
 from ..formats import Format
 from . import layouts
 from .names import InOrder, Names
-from .rules import Quantised, Rules
+from .rules import AllBut, First, Quantised, Rules
 
 _OLD = {
     "int4_weight_only": "Int4WeightOnlyConfig",
@@ -42,7 +43,7 @@ def read(c: Config, plain: Format) -> Quantised:
     scheme = Rules(
         f"{stored.name} (torchao)",
         plain,
-        lambda path: None if kept.matches(path) else stored,
+        AllBut(kept, stored),
         table=tables,
         head=tables,
     )
@@ -65,18 +66,16 @@ def _by_name(data: dict[str, Any], plain: Format, kept: Names, where: str) -> Qu
             expressions.append((Names([expression], "exact", where), stored))
         else:
             exact.append((Names([name.removesuffix(".weight")], "exact", where), stored))
-
     said = InOrder((*exact, *expressions))
-
-    def choose(path: str) -> Format | None:
-        if found := said.of(path):
-            return found[0]
-        return None if path == "lm_head" or kept.matches(path) else usual
-
+    choose = First(said, AllBut(kept, partial(_not_the_head, usual)))
     kinds = dict.fromkeys(f.name for f in [*(s for _, s in exact + expressions), usual] if f)
     embedded = any(named.matches("model.embed_tokens") for named, _ in exact)
     title = f"{', '.join(kinds)} (torchao)"
     return Quantised("torchao", Rules(title, plain, choose, table=embedded, head=True))
+
+
+def _not_the_head(usual: Format | None, path: str) -> Format | None:
+    return None if path == "lm_head" else usual
 
 
 def _object(value: Any, where: str) -> tuple[str, dict[str, Any]]:
