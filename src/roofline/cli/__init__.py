@@ -64,15 +64,17 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    alone = argv is None
     if argv is None:
         argv = sys.argv[1:]
         sys.excepthook = endings.fault
-    gc.set_threshold(50_000)  # a short process: looking for cycles was a tenth of its time
+        gc.set_threshold(50_000)  # a short process: looking for cycles was a tenth of its time
     verb = argv[0] if argv and argv[0] in VERBS and _there(argv[0]) else None
     try:
         endings.begin()
         code = _run(argv, verb)
-        gc.freeze()  # nor are there any to look for at its end
+        if alone:
+            gc.freeze()  # nor are there any to look for at its end
     except SystemExit as done:  # argparse's: help, or what it refused
         raise SystemExit(endings.flushed(int(done.code or 0))) from None
     except (Exception, KeyboardInterrupt) as error:
