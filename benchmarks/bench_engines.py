@@ -13,9 +13,9 @@ import argparse
 
 from roofline.engines import drive
 from roofline.engines.choose import BenchRequest, choose
-from roofline.place.gap import judge
-from roofline.place.placed import place
-from roofline.place.resolve import Resolver
+from roofline.placing.gap import judge
+from roofline.placing.placed import place
+from roofline.placing.resolve import Resolver
 
 RUNS = (
     ("torch", "bf16"),

@@ -21,8 +21,8 @@ from roofline.engines.endpoint import Endpoint
 from roofline.engines.plan import Plan
 from roofline.engines.roofs import RoofProbe
 from roofline.files.demo import demo
-from roofline.place.placed import place
-from roofline.place.resolve import Resolver
+from roofline.placing.placed import place
+from roofline.placing.resolve import Resolver
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
 from engines.real_server import serving

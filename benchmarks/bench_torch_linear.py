@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 
-from roofline.measure import quiet
+from roofline.measuring import quiet
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

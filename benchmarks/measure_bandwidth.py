@@ -36,10 +36,10 @@ if "--cpu-time" in sys.argv:
     os.environ["OMP_NUM_THREADS"] = "1"
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 
-from roofline.measure import bandwidth, kernel_native, limits, topology
-from roofline.measure.buffers import Buffer
-from roofline.measure.crew import Crew
-from roofline.measure.sampling import Window
+from roofline.measuring import bandwidth, kernel_native, limits, topology
+from roofline.measuring.buffers import Buffer
+from roofline.measuring.crew import Crew
+from roofline.measuring.sampling import Window
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WINDOW = 0.03

@@ -22,9 +22,9 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")  # as measure does: no sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 
-from roofline.measure import gemm, limits, session, topology
-from roofline.measure.sampling import better, sample
-from roofline.measure.torch_device import TorchDevice, TorchLibrary, import_torch
+from roofline.measuring import gemm, limits, session, topology
+from roofline.measuring.sampling import better, sample
+from roofline.measuring.torch_device import TorchDevice, TorchLibrary, import_torch
 
 SIDES = (512, 1024, 2048, 4096)
 LONGEST = 0.5

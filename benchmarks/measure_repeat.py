@@ -32,7 +32,7 @@ def alone(path: str, quick: bool) -> None:
 
 def in_turns(path: str, mine: Semaphore, theirs: Semaphore, seconds: float) -> None:
     """One run that hands over after every candidate's turn."""
-    from roofline.measure import devices, record, session
+    from roofline.measuring import devices, record, session
 
     def handover(stage: str, series: object, gone: float, left: float) -> None:
         if series is not None:

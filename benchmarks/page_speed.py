@@ -25,7 +25,7 @@ from playwright.sync_api import CDPSession, Page, sync_playwright
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "src"))
 
-from roofline.model import load
+from roofline.model.load import load
 from roofline.page.data import everything
 from roofline.page.make import page as make_page
 

@@ -47,9 +47,9 @@ def main() -> None:
     from roofline.bound.arrays import Table
     from roofline.bound.case import Case
     from roofline.count.step import Step
-    from roofline.machine import load as load_machine
-    from roofline.model import load as load_model
-    from roofline.predict import Predictor, load_profile
+    from roofline.machine.load import load as load_machine
+    from roofline.model.load import load as load_model
+    from roofline.predicting import Predictor, load_profile
 
     print(f"{'':34s} {'bound':>12s} {'prediction':>12s} {'ratio':>7s}")
     for model, machine, formats in CASES:

@@ -19,7 +19,7 @@ import roofline
 
 ORDER = """
     install errors record pattern units catalogue words files count model machine parallel bound
-    points results place measure engines predict evaluate chart say page cli __main__
+    points results placing measuring engines predicting evaluate chart say page cli __main__
 """.split()
 """Each may import those before it. ``docs/*/design.md`` draw the same."""
 
@@ -167,32 +167,32 @@ def test_the_plan_of_the_house_draws_the_same_order(language: str) -> None:
 
 
 HOUSE = {
-    "__init__.py": "from .place.gap import judge",
+    "__init__.py": "from .placing.gap import judge",
     "errors.py": "",
-    "place/__init__.py": "",
-    "place/gap.py": "from . import suspect\nfrom ..errors import InputError",
-    "place/suspect.py": "from ..errors import InputError",
-    "say/__init__.py": "from ..place.gap import judge",
+    "placing/__init__.py": "",
+    "placing/gap.py": "from . import suspect\nfrom ..errors import InputError",
+    "placing/suspect.py": "from ..errors import InputError",
+    "say/__init__.py": "from ..placing.gap import judge",
 }
 
 
 @pytest.mark.parametrize(
     ("file", "line", "told"),
     [
-        ("place/suspect.py", "from .gap import Cause", "a circle"),
-        ("place/suspect.py", "def late():\n    from .gap import Cause", "suspect.py:3 imports"),
-        ("place/suspect.py", "if 0:\n    from house.place.gap import Cause", "a circle"),
-        ("place/gap.py", "from ..say import words", "place/gap.py:3 imports say, but place/"),
-        ("place/gap.py", "import house.say", "place/ may import only: install errors"),
-        ("place/gap.py", "def said():\n    from ..say import words", "gap.py:4 imports say"),
+        ("placing/suspect.py", "from .gap import Cause", "a circle"),
+        ("placing/suspect.py", "def late():\n    from .gap import Cause", "suspect.py:3 imports"),
+        ("placing/suspect.py", "if 0:\n    from house.placing.gap import Cause", "a circle"),
+        ("placing/gap.py", "from ..say import words", "placing/gap.py:3 imports say, but placing/"),
+        ("placing/gap.py", "import house.say", "placing/ may import only: install errors"),
+        ("placing/gap.py", "def said():\n    from ..say import words", "gap.py:4 imports say"),
         (
-            "place/gap.py",
+            "placing/gap.py",
             "def __str__():\n    from ..page import fragment",
             "gap.py:4 imports page",
         ),
-        ("errors.py", "from .place.gap import judge", "errors.py:1 imports place.gap"),
-        ("place/gap.py", "from .. import judge", "takes judge from the package itself"),
-        ("place/gap.py", "from ..utils import odds", "utils has no place in ORDER"),
+        ("errors.py", "from .placing.gap import judge", "errors.py:1 imports placing.gap"),
+        ("placing/gap.py", "from .. import judge", "takes judge from the package itself"),
+        ("placing/gap.py", "from ..utils import odds", "utils has no place in ORDER"),
     ],
 )
 def test_what_points_the_wrong_way_is_named(
@@ -213,7 +213,7 @@ def test_what_points_the_wrong_way_is_named(
 )
 def test_what_may_point_upwards_does(tmp_path: Path, line: str) -> None:
     assert not _faults(
-        tmp_path, {**HOUSE, "page.py": "", "place/gap.py": _with("place/gap.py", line)}
+        tmp_path, {**HOUSE, "page.py": "", "placing/gap.py": _with("placing/gap.py", line)}
     )
 
 

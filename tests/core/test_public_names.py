@@ -52,3 +52,21 @@ def test_a_plain_answer_imports_only_what_it_needs():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, check=False, env=env, text=True)
     assert (done.returncode, done.stderr.strip()) == (0, "")
+
+
+def test_no_module_is_hidden_by_a_function_of_its_name():
+    code = (
+        "import pkgutil, sys, types, roofline; from importlib import import_module\n"
+        "for at in pkgutil.walk_packages(roofline.__path__, 'roofline.'):\n"
+        "    if not at.name.endswith('__main__'): import_module(at.name)\n"
+        "for name in roofline.__all__: getattr(roofline, name)\n"
+        "hidden = [f'{name}.{part.name}' for name, module in list(sys.modules.items())\n"
+        "    if name.partition('.')[0] == 'roofline' and hasattr(module, '__path__')\n"
+        "    for part in pkgutil.iter_modules(module.__path__) if part.name != '__main__'\n"
+        "    and not isinstance(getattr(module, part.name), types.ModuleType)]\n"
+        "sys.exit(' '.join(hidden) or 0)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, check=False, text=True,
+                          env={"PYTHONPATH": "src"})  # fmt: skip
+    assert (done.returncode, done.stderr.strip()) == (0, "")

@@ -22,8 +22,8 @@ from roofline.cli import main
 from roofline.engines.base import Job
 from roofline.errors import InputError, RooflineError, UnsupportedError
 from roofline.files.demo import demo
-from roofline.place import place
-from roofline.place.resolve import Resolver
+from roofline.placing import place
+from roofline.placing.resolve import Resolver
 from roofline.points import read_points
 
 pytestmark = pytest.mark.alone

@@ -9,8 +9,8 @@ from roofline.cli import main
 from roofline.engines.known import canonical, check, engines, why_not
 from roofline.machine.load import entries, load
 from roofline.machine.machine import Machine
-from roofline.predict.profile import load as load_profile
-from roofline.predict.profile import names
+from roofline.predicting.profile import load as load_profile
+from roofline.predicting.profile import names
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Requests of one size."""
 
-from roofline.predict.lengths import Lengths, between
+from roofline.predicting.lengths import Lengths, between
 
 
 def fixed(prompt: int, output: int) -> Lengths:

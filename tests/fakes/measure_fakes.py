@@ -15,7 +15,7 @@ def tree(root, files):
 
 def topology(cores=2, caches=None, **kwargs):
     """A processor of ``cores`` with 32 KiB of L1, 1 MiB of L2 each and a shared L3 of 32 MiB."""
-    from roofline.measure.topology import Cache, Core, Topology
+    from roofline.measuring.topology import Cache, Core, Topology
 
     everyone = tuple(range(cores))
     if caches is None:
@@ -36,7 +36,7 @@ def topology(cores=2, caches=None, **kwargs):
 
 def figure(key, best=100.0, **kwargs):
     """A figure of three windows."""
-    from roofline.measure.sampling import Estimate
+    from roofline.measuring.sampling import Estimate
 
     values = {"label": "a way", "median": best * 0.95, "spread": 0.05, "windows": 3}
     return Estimate(key, best=best, **{**values, **kwargs})

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError, UnsupportedError
 from roofline.files import gguf
-from roofline.model import load
 from roofline.model.gguf import model as made
 from roofline.model.gguf.architectures import ARCHITECTURES
+from roofline.model.load import load
 
 from . import llamacpp
 from .ggufs import BF16, F16, F32, LLAMA, Q4_K, Q6_K, Q8_0, llama, write

@@ -12,7 +12,7 @@ import pytest
 
 from roofline.errors import InputError, NotFound, UnsupportedError
 from roofline.files import hub, ollama
-from roofline.model import load
+from roofline.model.load import load
 
 from . import ggufs
 from .checkpoints import LLAMA, folder, llama

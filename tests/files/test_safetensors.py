@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from roofline.count.step import Step
 from roofline.errors import InputError, NotFound, RooflineError, UnsupportedError
 from roofline.files import safetensors
-from roofline.model import load
+from roofline.model.load import load
 
 from .checkpoints import LLAMA, SHAPES, folder, header, llama, write
 

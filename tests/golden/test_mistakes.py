@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline.count.step import Step
-from roofline.model import load
-from roofline.model.load import from_config
+from roofline.model.load import from_config, load
 
 ONE = Step.decode(1, 2048)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline.count.step import Step
-from roofline.model import load
+from roofline.model.load import load
 
 
 def cached(name: str, context: int, kv: str = "bf16") -> float:

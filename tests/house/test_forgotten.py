@@ -205,7 +205,7 @@ def test_each_engine_that_is_driven_is_in_the_documents() -> None:
 def test_each_predicted_engine_is_known_and_in_help_and_documents() -> None:
     from roofline.cli import parser
     from roofline.engines.known import engines
-    from roofline.predict import profile
+    from roofline.predicting import profile
 
     said = next(
         a.help or ""
@@ -250,26 +250,28 @@ def test_vendors_are_the_files_of_the_catalogue() -> None:
 
 
 def test_a_machine_says_its_generation_where_its_vendor_has_some() -> None:
-    known = set(data("predict/profiles/generations.json")["generations"])
+    known = set(data("predicting/profiles/generations.json")["generations"])
     listed = [e for e in entries() if e["kind"] != "cpu"]
     vendors = {e["vendor"] for e in listed if e.get("generation")}
     silent = [e["id"] for e in listed if e["vendor"] in vendors and "generation" not in e]
     assert not silent, f'no "generation" in machine/catalogue/*.json: {silent}'
     unknown = {e["generation"]: e["id"] for e in listed if e.get("generation")}
     lost = {g: i for g, i in unknown.items() if g not in known}
-    assert not lost, f"not in predict/profiles/generations.json: {lost}"
+    assert not lost, f"not in predicting/profiles/generations.json: {lost}"
     unused = known - set(unknown)
-    assert not unused, f"a generation of no machine in predict/profiles/generations.json: {unused}"
+    assert not unused, (
+        f"a generation of no machine in predicting/profiles/generations.json: {unused}"
+    )
 
 
 def test_what_profiles_say_of_a_label_is_of_a_label_that_machines_have() -> None:
-    from roofline.predict.device import device
+    from roofline.predicting.device import device
 
     labels: set[str] = set()
     for entry in entries():
         labels |= set(device(load_machine(entry["id"])).labels)
-    for stem in stems("predict/profiles", "*.json") - {"generations", "suites"}:
-        profile = data(f"predict/profiles/{stem}.json")
+    for stem in stems("predicting/profiles", "*.json") - {"generations", "suites"}:
+        profile = data(f"predicting/profiles/{stem}.json")
         said = {n.partition("@")[2] for n in profile["coefficients"] if "@" in n}
         lost = (said | set(profile.get("families", {}))) - labels
-        assert not lost, f"predict/profiles/{stem}.json speaks of {lost}, which no machine is"
+        assert not lost, f"predicting/profiles/{stem}.json speaks of {lost}, which no machine is"

@@ -14,8 +14,8 @@ from roofline.count.step import Group
 from roofline.machine.here import path_for
 from roofline.machine.load import from_data, load
 from roofline.page.data import machine_json
-from roofline.place import typed
-from roofline.place.resolve import Resolver
+from roofline.placing import typed
+from roofline.placing.resolve import Resolver
 from roofline.points import Part, Point, Seconds
 from roofline.say.titles import title
 from roofline.words import Words

@@ -7,11 +7,11 @@ import pytest
 
 from fakes.measure_fakes import topology
 from roofline.errors import RooflineError
-from roofline.measure import bandwidth, portable, session
-from roofline.measure.crew import Crew
-from roofline.measure.limits import HostLimits
-from roofline.measure.sampling import sample
-from roofline.measure.topology import Cache, Core
+from roofline.measuring import bandwidth, portable, session
+from roofline.measuring.crew import Crew
+from roofline.measuring.limits import HostLimits
+from roofline.measuring.sampling import sample
+from roofline.measuring.topology import Cache, Core
 
 pytestmark = pytest.mark.alone
 
@@ -110,7 +110,7 @@ def test_no_room_is_a_sentence(crew, monkeypatch):
 
 
 def test_all_probes_of_a_small_machine(crew):
-    kernel_native = pytest.importorskip("roofline.measure.kernel_native")
+    kernel_native = pytest.importorskip("roofline.measuring.kernel_native")
     pytest.importorskip("llvmlite")
     native = kernel_native.compile_kernels()
     t = topology(caches=[Cache(1, 32 << 10, (i,)) for i in range(2)])
@@ -129,7 +129,7 @@ def test_all_probes_of_a_small_machine(crew):
 
 
 def test_memory_is_tried_in_two_placements_where_there_is_room(crew):
-    kernel_native = pytest.importorskip("roofline.measure.kernel_native")
+    kernel_native = pytest.importorskip("roofline.measuring.kernel_native")
     pytest.importorskip("llvmlite")
     t = topology()
     roomy = bandwidth.arenas(crew, 4 << 20, limits(t, memory=32 << 20))
@@ -148,7 +148,7 @@ def test_memory_is_tried_in_two_placements_where_there_is_room(crew):
 
 
 def test_the_machine_code_outlives_what_compiled_it(crew):
-    kernel_native = pytest.importorskip("roofline.measure.kernel_native")
+    kernel_native = pytest.importorskip("roofline.measuring.kernel_native")
     pytest.importorskip("llvmlite")
     import gc
 
@@ -159,7 +159,7 @@ def test_the_machine_code_outlives_what_compiled_it(crew):
 
 
 def test_fast_cores_alone_are_tried_too():
-    kernel_native = pytest.importorskip("roofline.measure.kernel_native")
+    kernel_native = pytest.importorskip("roofline.measuring.kernel_native")
     pytest.importorskip("llvmlite")
     t = topology(cores=2)
     cores = (Core((0,)), Core((0,), capacity=0.5))

@@ -14,11 +14,11 @@ from fakes.measure_fakes import figure, topology, violations
 from roofline import cli
 from roofline.cli import measure as verb
 from roofline.machine.load import from_data, load
-from roofline.measure import devices, quiet, record, session, store
-from roofline.measure.limits import HostLimits
-from roofline.measure.quiet import Finding
-from roofline.measure.sampling import Candidate, Probe, Series, Window, sample
-from roofline.measure.session import Result
+from roofline.measuring import devices, quiet, record, session, store
+from roofline.measuring.limits import HostLimits
+from roofline.measuring.quiet import Finding
+from roofline.measuring.sampling import Candidate, Probe, Series, Window, sample
+from roofline.measuring.session import Result
 from roofline.words import Words, languages
 
 pytestmark = pytest.mark.alone
@@ -254,7 +254,7 @@ def test_every_finding_has_its_sentence(language):
         assert "{" not in sentence and "measure." not in sentence
         _, _, said = sentence.replace("：", ": ").partition(": ")
         assert said
-    folder = os.path.join(SRC, "roofline", "measure")
+    folder = os.path.join(SRC, "roofline", "measuring")
     used = set()
     for name in os.listdir(folder):
         if name.endswith(".py"):

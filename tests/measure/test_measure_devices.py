@@ -4,10 +4,10 @@ import pytest
 
 from fakes.measure_fakes import FakeTorch, Namespace
 from roofline.errors import MissingExtra, NotFound, RooflineError
-from roofline.measure import devices, gemm, overhead, record, session, torch_probes
-from roofline.measure.sampling import sample
-from roofline.measure.torch_device import TorchDevice, TorchLibrary, import_torch
-from roofline.measure.torch_device import devices as torch_devices
+from roofline.measuring import devices, gemm, overhead, record, session, torch_probes
+from roofline.measuring.sampling import sample
+from roofline.measuring.torch_device import TorchDevice, TorchLibrary, import_torch
+from roofline.measuring.torch_device import devices as torch_devices
 
 pytest.importorskip("torch")
 
@@ -233,7 +233,7 @@ def test_all_reduce_needs_two_devices():
 def test_a_whole_run(kind, cards, sheet, monkeypatch):
     """The measured figures stand beside the sheet's of the part that the driver names."""
     from roofline.machine.load import entries, from_data
-    from roofline.measure.match import part
+    from roofline.measuring.match import part
 
     fake = FakeTorch(kind, cards)
     fake.mps.recommended_max_memory = lambda: 64 << 20

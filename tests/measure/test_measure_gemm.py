@@ -4,10 +4,10 @@ import pytest
 
 from fakes.measure_fakes import figure, violations
 from roofline.errors import RooflineError
-from roofline.measure import consistency, gemm, overhead
-from roofline.measure.crew import Crew
-from roofline.measure.sampling import Window
-from roofline.measure.topology import Core
+from roofline.measuring import consistency, gemm, overhead
+from roofline.measuring.crew import Crew
+from roofline.measuring.sampling import Window
+from roofline.measuring.topology import Core
 
 
 class Liar(gemm.NumpyLibrary):
@@ -167,7 +167,7 @@ def test_decode_products_take_their_weights_in_turn():
 
 
 def test_multiply_add_units():
-    native = pytest.importorskip("roofline.measure.kernel_native")
+    native = pytest.importorskip("roofline.measuring.kernel_native")
     pytest.importorskip("llvmlite")
     with Crew((Core((0,)),)) as crew:
         probes = list(gemm.instruction_probes(native.compile_kernels(), crew))

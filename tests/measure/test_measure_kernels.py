@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from roofline.errors import MissingExtra, RooflineError
-from roofline.measure import bandwidth, kernel_ir, kernel_native
-from roofline.measure.buffers import PAGE, Buffer
-from roofline.measure.crew import Crew
-from roofline.measure.topology import Core
+from roofline.measuring import bandwidth, kernel_ir, kernel_native
+from roofline.measuring.buffers import PAGE, Buffer
+from roofline.measuring.crew import Crew
+from roofline.measuring.topology import Core
 
 llvm = pytest.importorskip("llvmlite.binding")
 

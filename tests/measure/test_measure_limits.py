@@ -5,8 +5,8 @@ import os
 import pytest
 
 from fakes.measure_fakes import tree
-from roofline.measure import limits
-from roofline.measure.topology import Core, Topology
+from roofline.measuring import limits
+from roofline.measuring.topology import Core, Topology
 
 GIB = 1 << 30
 
@@ -112,7 +112,7 @@ def test_path_of_a_group_cannot_leave_its_root(tmp_path):
 
 
 def test_here():
-    from roofline.measure import topology
+    from roofline.measuring import topology
 
     found = limits.read(topology.read())
     if hasattr(os, "sched_getaffinity"):

@@ -8,12 +8,12 @@ import time
 import pytest
 
 from fakes.measure_fakes import figure, topology, tree
-from roofline.measure import limits as limits_module
-from roofline.measure import quiet
-from roofline.measure import topology as topology_module
-from roofline.measure.limits import HostLimits
-from roofline.measure.quiet import Snapshot
-from roofline.measure.topology import Core
+from roofline.measuring import limits as limits_module
+from roofline.measuring import quiet
+from roofline.measuring import topology as topology_module
+from roofline.measuring.limits import HostLimits
+from roofline.measuring.quiet import Snapshot
+from roofline.measuring.topology import Core
 
 pytestmark = pytest.mark.alone
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from roofline.measure.sampling import Candidate, Probe, Series, Window, better, sample
+from roofline.measuring.sampling import Candidate, Probe, Series, Window, better, sample
 
 
 class World:

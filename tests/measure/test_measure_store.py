@@ -13,11 +13,11 @@ from roofline.errors import InputError, NotFound, RooflineError
 from roofline.files import folders
 from roofline.machine import diff, here
 from roofline.machine.load import entries, from_data, load
-from roofline.measure import match, record, store
-from roofline.measure.devices import ProbedDevice
-from roofline.measure.limits import HostLimits
-from roofline.measure.quiet import Finding
-from roofline.measure.session import Result
+from roofline.measuring import match, record, store
+from roofline.measuring.devices import ProbedDevice
+from roofline.measuring.limits import HostLimits
+from roofline.measuring.quiet import Finding
+from roofline.measuring.session import Result
 from roofline.record import replace
 from roofline.say.machines import difference
 from roofline.words import Words

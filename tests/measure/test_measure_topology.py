@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.measure_fakes import tree
-from roofline.measure import topology
+from roofline.measuring import topology
 
 
 def cpu_files(cpu, siblings, package=0, caches=(), **extra):

@@ -14,8 +14,8 @@ from roofline.bound.verdict import judge, levers
 from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.machine.load import load as load_machine
-from roofline.model import load as load_model
 from roofline.model.load import entries as model_entries
+from roofline.model.load import load as load_model
 from roofline.page.data import COMPUTE, KV, WEIGHTS, everything, page_data
 from roofline.parallel import Parallel
 

@@ -18,8 +18,8 @@ from roofline.bound.explanation import explain
 from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError
 from roofline.machine.load import load as load_machine
-from roofline.model import load as load_model
 from roofline.model.load import from_config
+from roofline.model.load import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import machine_json, page_data
 from roofline.page.make import page as make_page

@@ -18,9 +18,9 @@ from roofline.model.load import entries as model_entries
 from roofline.model.model import Uniform
 from roofline.page.bundle import bundle
 from roofline.page.words import page_words
-from roofline.place import place
-from roofline.place.names import spellings
-from roofline.place.resolve import Resolver, shortened
+from roofline.placing import place
+from roofline.placing.names import spellings
+from roofline.placing.resolve import Resolver, shortened
 from roofline.points.point import point_from_json
 from roofline.record import replace
 from roofline.say.summary import judged

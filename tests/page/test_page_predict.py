@@ -22,7 +22,7 @@ from roofline.bound.case import Case
 from roofline.count.step import Step
 from roofline.errors import InputError, NotFound
 from roofline.machine.load import load as load_machine
-from roofline.model import load as load_model
+from roofline.model.load import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import page_data
 from roofline.page.make import oracle as make_oracle
@@ -30,7 +30,7 @@ from roofline.page.make import page as make_page
 from roofline.page.predicted import BATCHES, TOKENS, grids
 from roofline.page.serve import PageServer
 from roofline.parallel import Parallel
-from roofline.predict import predict
+from roofline.predicting import predict
 
 pytest.importorskip("numpy")
 
@@ -269,7 +269,7 @@ def test_a_file_shows_the_prediction_and_says_where_it_has_none(browser, file):
     page.locator("[data-name=batch] input[type=range]").focus()
     page.keyboard.press("ArrowRight")
     case = Case(load_model(MODEL), load_machine(MACHINE), parallel=Parallel(tp=2))
-    from roofline.predict import Predictor, load_profile, predict_step
+    from roofline.predicting import Predictor, load_profile, predict_step
 
     speed = predict_step(Predictor(case, load_profile("vllm")), Step.decode(64)).tokens_per_s
     from roofline.units import digits

@@ -14,7 +14,7 @@ from roofline.bound.hold import doubled
 from roofline.count.step import Step
 from roofline.errors import InputError
 from roofline.machine.load import load as load_machine
-from roofline.model import load as load_model
+from roofline.model.load import load as load_model
 from roofline.page.bundle import bundle
 from roofline.page.data import KV, WEIGHTS, page_data
 from roofline.page.words import note_words, page_words

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from roofline.errors import InputError
-from roofline.model import load as load_model
+from roofline.model.load import load as load_model
 from roofline.page.make import page as make_page
 from roofline.page.serve import LARGEST_CONFIG, PageServer, config_answer
 

@@ -11,12 +11,12 @@ import pytest
 from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.count.step import Group, Step
-from roofline.machine import load as load_machine
+from roofline.machine.load import load as load_machine
 from roofline.model.load import load as load_model
 from roofline.parallel import Parallel
-from roofline.place import judge, place
-from roofline.place.climb import climbs
-from roofline.place.judgement import BLOCK, judged, judgements
+from roofline.placing import judge, place
+from roofline.placing.climb import climbs
+from roofline.placing.judgement import BLOCK, judged, judgements
 from roofline.points import Part, Point, Seconds
 from roofline.say.placed import explain
 from roofline.say.summary import text

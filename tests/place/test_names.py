@@ -10,8 +10,8 @@ from roofline import InputError, RooflineError
 from roofline.cli import main
 from roofline.count.step import Group
 from roofline.model.load import load
-from roofline.place.names import in_catalogue, weights_of
-from roofline.place.resolve import OtherModel, Resolver
+from roofline.placing.names import in_catalogue, weights_of
+from roofline.placing.resolve import OtherModel, Resolver
 from roofline.points import Part, Point, Seconds
 
 

@@ -12,15 +12,15 @@ from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.count.step import Group, Step
 from roofline.errors import InputError
-from roofline.machine import load as load_machine
+from roofline.machine.load import load as load_machine
 from roofline.machine.machine import Ceilings, Figure, Machine
 from roofline.model.load import load as load_model
 from roofline.parallel import Parallel
-from roofline.place import judge, place
-from roofline.place.climb import climbs
-from roofline.place.gap import fixed_time
-from roofline.place.judgement import judged
-from roofline.place.resolve import Resolver, short_config, shortened
+from roofline.placing import judge, place
+from roofline.placing.climb import climbs
+from roofline.placing.gap import fixed_time
+from roofline.placing.judgement import judged
+from roofline.placing.resolve import Resolver, short_config, shortened
 from roofline.points import MeasuredRoof, Part, Point, PointsWriter, Seconds
 from roofline.record import replace
 from roofline.say.summary import text

@@ -10,7 +10,7 @@ import roofline
 from roofline import InputError, Parallel, Step
 from roofline.bound.counters import counter
 from roofline.cli import main
-from roofline.place.seen import seen
+from roofline.placing.seen import seen
 
 ON = ["explain", "llama-3.1-8b", "--on", "h100-sxm", "--no-chart"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline import InputError
-from roofline.predict.lengths import read
+from roofline.predicting.lengths import read
 
 
 def lengths(tmp_path, text):

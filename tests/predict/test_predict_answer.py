@@ -10,9 +10,9 @@ from roofline.cli import main
 from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError
 from roofline.parallel import Parallel
-from roofline.predict import predict
-from roofline.predict.prediction import Prediction
-from roofline.predict.similar import FAR
+from roofline.predicting import predict
+from roofline.predicting.prediction import Prediction
+from roofline.predicting.similar import FAR
 
 
 def ask(**kw: object) -> Prediction:

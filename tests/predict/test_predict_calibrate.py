@@ -15,11 +15,11 @@ from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.count.step import Step
 from roofline.errors import InputError
-from roofline.machine import load as load_machine
-from roofline.model import load as load_model
-from roofline.predict import Predictor, load_profile
-from roofline.predict.calibrate import Calibration, CalibrationPoint, calibrate, growing
-from roofline.predict.profile import Profile, from_file
+from roofline.machine.load import load as load_machine
+from roofline.model.load import load as load_model
+from roofline.predicting import Predictor, load_profile
+from roofline.predicting.calibrate import Calibration, CalibrationPoint, calibrate, growing
+from roofline.predicting.profile import Profile, from_file
 
 PUBLIC = load_profile("vllm")
 CASE = Case(load_model("qwen3-8b"), load_machine("rtx-4090"), weights="int4")
@@ -94,8 +94,8 @@ def test_one_point_already_moves_the_prediction_towards_it() -> None:
 
 
 def test_a_calibrated_profile_is_saved_and_knows_what_it_saw(tmp_path: Path) -> None:
-    from roofline.predict.profile import save
-    from roofline.predict.similar import likeness
+    from roofline.predicting.profile import save
+    from roofline.predicting.similar import likeness
 
     found: Calibration = calibrate(points(other(2), SHAPES), PUBLIC, "desk")
     save(found.profile, str(tmp_path / "desk.json"))

@@ -25,7 +25,7 @@ from roofline.evaluate.score import score
 from roofline.evaluate.served import served
 from roofline.evaluate.spread import kind, spreads
 from roofline.evaluate.suite import Suite
-from roofline.predict.fit import Prior
+from roofline.predicting.fit import Prior
 
 REAL = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "validation")
 real = pytest.mark.skipif(not os.path.isdir(REAL), reason="needs ../shared/validation")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.predict.fit import Prior, fit, leave_out
-from roofline.predict.interval import Interval, around, few, pooled, quantiles
+from roofline.predicting.fit import Prior, fit, leave_out
+from roofline.predicting.interval import Interval, around, few, pooled, quantiles
 
 TRUTH = {"compute": 0.7, "bandwidth": 0.85, "floor": 4e-6}
 

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from roofline.bound.case import Case
 from roofline.count.step import Step
 from roofline.engines.known import why_not
-from roofline.machine import load as load_machine
-from roofline.model import load as load_model
+from roofline.machine.load import load as load_machine
+from roofline.model.load import load as load_model
 from roofline.parallel import Parallel
-from roofline.predict import Predictor, load_profile
-from roofline.predict.collective import exchange
-from roofline.predict.device import device
-from roofline.predict.kernel import KernelPlan, smooth_max
-from roofline.predict.profile import names
-from roofline.predict.steptime import NAMES, Rates
+from roofline.predicting import Predictor, load_profile
+from roofline.predicting.collective import exchange
+from roofline.predicting.device import device
+from roofline.predicting.kernel import KernelPlan, smooth_max
+from roofline.predicting.profile import names
+from roofline.predicting.steptime import NAMES, Rates
 
 positive = st.floats(1e-9, 1e3)
 CASES = [

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from roofline.errors import InputError, NotFound, RooflineError
-from roofline.machine import load as load_machine
 from roofline.machine.load import entries
-from roofline.predict.device import device
-from roofline.predict.profile import (
+from roofline.machine.load import load as load_machine
+from roofline.predicting.device import device
+from roofline.predicting.profile import (
     Profile,
     from_data,
     from_file,

@@ -20,13 +20,13 @@ from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.count.step import Group, Step
 from roofline.errors import InputError
-from roofline.machine import load as load_machine
-from roofline.model import load as load_model
+from roofline.machine.load import load as load_machine
+from roofline.model.load import load as load_model
 from roofline.parallel import Parallel
-from roofline.predict import Predictor, load_profile, predict_request, predict_served
-from roofline.predict.lengths import between, read
-from roofline.predict.serve import steady
-from roofline.predict.simulate import Simulated, most, simulate
+from roofline.predicting import Predictor, load_profile, predict_request, predict_served
+from roofline.predicting.lengths import between, read
+from roofline.predicting.serve import steady
+from roofline.predicting.simulate import Simulated, most, simulate
 
 P = Predictor(Case(load_model("llama-3.1-8b"), load_machine("h100-sxm")), load_profile("vllm"))
 FLOOR = P.resolved.values["request.floor"]

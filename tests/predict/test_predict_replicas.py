@@ -9,10 +9,10 @@ import pytest
 from fakes.lengths import fixed
 from roofline import Case, Parallel, load_machine, load_model
 from roofline.cli import main
-from roofline.predict import Predictor, load_profile, predict_simulated
-from roofline.predict.lengths import between
-from roofline.predict.replicas import shared
-from roofline.predict.simulate import most, simulate
+from roofline.predicting import Predictor, load_profile, predict_simulated
+from roofline.predicting.lengths import between
+from roofline.predicting.replicas import shared
+from roofline.predicting.simulate import most, simulate
 
 
 def predictor(model="llama-3.1-8b", **layout):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.strategies import steps
 from roofline import Case, Group, Parallel, RooflineError, Step, load_machine, load_model
 from roofline.cli import main
-from roofline.predict import (
+from roofline.predicting import (
     Predictor,
     load_profile,
     predict_request,
@@ -21,8 +21,8 @@ from roofline.predict import (
     predict_simulated,
     predict_step,
 )
-from roofline.predict.lengths import between
-from roofline.predict.profile import names
+from roofline.predicting.lengths import between
+from roofline.predicting.profile import names
 
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b", "deepseek-v3", "gemma-3-27b",
           "gpt-oss-20b", "qwen3-next-80b-a3b", "falcon-mamba-7b")  # fmt: skip

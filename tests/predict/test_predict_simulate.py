@@ -12,12 +12,12 @@ from fakes.lengths import fixed
 from roofline.bound.case import Case
 from roofline.cli import main
 from roofline.errors import InputError
-from roofline.machine import load as load_machine
-from roofline.model import load as load_model
-from roofline.predict import Predictor, load_profile
-from roofline.predict.lengths import between
-from roofline.predict.serve import steady
-from roofline.predict.simulate import simulate
+from roofline.machine.load import load as load_machine
+from roofline.model.load import load as load_model
+from roofline.predicting import Predictor, load_profile
+from roofline.predicting.lengths import between
+from roofline.predicting.serve import steady
+from roofline.predicting.simulate import simulate
 
 P = Predictor(Case(load_model("llama-3.1-8b"), load_machine("h100-sxm")), load_profile("vllm"))
 SMALL = Predictor(

@@ -15,7 +15,7 @@ from roofline import words
 from roofline.cli import main
 from roofline.machine.load import entries as machines
 from roofline.machine.load import from_data
-from roofline.measure.quiet import Finding
+from roofline.measuring.quiet import Finding
 from roofline.model.load import entries as models
 from roofline.model.load import from_entry
 from roofline.page import page
@@ -172,7 +172,7 @@ def test_every_note_of_the_data_is_known_to_every_language(third):
     found = {note for machine in machines() for note in written(machine)}
     with open(os.path.join(HOME, "machine", "names.json"), encoding="utf-8") as file:
         found |= set(written({k: v for k, v in json.load(file).items() if k != "note"}))
-    for path in glob.glob(os.path.join(HOME, "predict", "profiles", "*.json")):
+    for path in glob.glob(os.path.join(HOME, "predicting", "profiles", "*.json")):
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
         families = data.get("families", {}).values()

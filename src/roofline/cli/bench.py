@@ -203,9 +203,9 @@ class _Show:
 
 def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
     """Every point under its roof."""
-    from ..place.judgement import judged
-    from ..place.placed import place
-    from ..place.resolve import Resolver
+    from ..placing.judgement import judged
+    from ..placing.placed import place
+    from ..placing.resolve import Resolver
     from ..say.summary import text
 
     resolver = Resolver(

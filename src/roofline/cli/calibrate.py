@@ -10,7 +10,7 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
-    from ..predict.calibrate import Calibration, CalibrationPoint
+    from ..predicting.calibrate import Calibration, CalibrationPoint
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -39,9 +39,9 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit and save."""
-    from ..predict import load_profile
-    from ..predict.calibrate import calibrate
-    from ..predict.profile import save
+    from ..predicting import load_profile
+    from ..predicting.calibrate import calibrate
+    from ..predicting.profile import save
 
     words = options.words(args)
     base = load_profile(args.engine)
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _points(args: argparse.Namespace, base: object) -> tuple[list[CalibrationPoint], int]:
     from .. import results
-    from ..place.resolve import Resolver
-    from ..predict.calibrate import point
+    from ..placing.resolve import Resolver
+    from ..predicting.calibrate import point
 
     resolver = Resolver(
         model=args.model, as_type=args.as_type, weights=args.weights, kv=args.kv, machine=args.on

@@ -11,7 +11,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..bound.explanation import Explanation
-    from ..place.seen import Seen
+    from ..placing.seen import Seen
     from ..words import Words
 
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _seen(text: str, answer: Explanation) -> Seen:
-    from ..place.seen import seen
+    from ..placing.seen import seen
 
     return seen(text, answer)
 

@@ -12,8 +12,8 @@ from ..words import Words
 from . import options
 
 if TYPE_CHECKING:
-    from ..measure.devices import ProbedDevice
-    from ..measure.session import Result
+    from ..measuring.devices import ProbedDevice
+    from ..measuring.session import Result
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the devices, or measure one and keep what was found."""
-    from ..measure import devices
+    from ..measuring import devices
 
     words = options.words(args)
     rows = devices.found() if args.list or args.device != "cpu" else [devices.cpu()]
@@ -49,13 +49,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> None:
-    from ..measure import devices
+    from ..measuring import devices
 
     if args.json:
         _json([{k: getattr(r, k) for k in ("key", "name", "platform", "memory")} for r in rows])
         return
     from ..machine import here
-    from ..measure.quiet import Finding
+    from ..measuring.quiet import Finding
     from ..say import measured as report
     from ..say import table
     from ..units import si
@@ -74,8 +74,8 @@ def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> N
 
 
 def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> int:
-    from ..measure import record, session, store
-    from ..measure.quiet import refused
+    from ..measuring import record, session, store
+    from ..measuring.quiet import refused
     from ..say import measured as report
     from ..say.measuring import Live
 
@@ -109,7 +109,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
 
 def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words: Words) -> int:
     from ..machine import here
-    from ..measure import record, store
+    from ..measuring import record, store
     from ..say import measured as report
     from ..units import percent
 
@@ -147,7 +147,7 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
 
 def options_of(args: argparse.Namespace) -> Any:
     """What to run, as the command line asks."""
-    from ..measure.session import Options
+    from ..measuring.session import Options
 
     mode = "quick" if args.quick else "thorough" if args.thorough else "standard"
     seconds = None
@@ -165,7 +165,7 @@ def options_of(args: argparse.Namespace) -> Any:
 def _part(result: Result) -> dict[str, Any] | None:
     """The catalogue's entry for the device, if its name means exactly one."""
     from ..machine.load import entries
-    from ..measure.match import part
+    from ..measuring.match import part
 
     if result.device.key == "cpu" and (
         result.topology.hypervisor or len(result.limits.cores) < len(result.topology.cores)

@@ -18,7 +18,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..machine.machine import Machine
-    from ..place.placed import Placed
+    from ..placing.placed import Placed
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -80,9 +80,9 @@ def _typed(args: argparse.Namespace) -> str | None:
 
 def _files(args: argparse.Namespace) -> int:
     from .. import results
-    from ..place.judgement import BLOCK, judgements
-    from ..place.placed import place
-    from ..place.resolve import OtherModel, Resolver
+    from ..placing.judgement import BLOCK, judgements
+    from ..placing.placed import place
+    from ..placing.resolve import OtherModel, Resolver
 
     words = options.words(args)
     over = _layout(args)
@@ -166,7 +166,7 @@ def _bandwidth(text: str | None) -> float | None:
 
 
 def _one(args: argparse.Namespace) -> int:
-    from ..place import gap, typed
+    from ..placing import gap, typed
 
     def quantity(name: str, unit: str) -> float | None:
         text = getattr(args, name)

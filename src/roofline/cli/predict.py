@@ -12,7 +12,7 @@ from ..units import WHOLE, decimal_hint, parse_count, plain
 from . import options
 
 if TYPE_CHECKING:
-    from ..predict import Prediction, Predictor
+    from ..predicting import Prediction, Predictor
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -70,7 +70,7 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict a step, a batch of requests or a served workload."""
-    from ..predict import Predictor, load_profile
+    from ..predicting import Predictor, load_profile
 
     words = options.words(args)
     if args.ceilings:
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
-    from ..predict import predict_request, predict_served, predict_simulated, predict_step
+    from ..predicting import predict_request, predict_served, predict_simulated, predict_step
 
     if all(getattr(args, n) is None for n in ("concurrency", "output", "rate", "lengths")):
         _without_server(args)
@@ -127,7 +127,7 @@ def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
     concurrency = args.concurrency and parse_count(args.concurrency, "--concurrency")
     if concurrency and not vary and budget is None:
         return predict_served(at, concurrency, prompt[0], output[0], places)
-    from ..predict import lengths
+    from ..predicting import lengths
 
     of = lengths.between(prompt, output) if args.lengths is None else lengths.read(args.lengths)
     asked: dict[str, Any]

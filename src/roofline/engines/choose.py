@@ -85,14 +85,14 @@ class Chosen:
         if self.engine != "endpoint":
             found["source"] = self._identity()
         if self.here:
-            from ..measure import limits, topology
+            from ..measuring import limits, topology
 
             cores = limits.read(topology.read()).cores
             found |= {"nodes": len({core.node for core in cores}), "cores": len(cores)}
         return found
 
     def _identity(self) -> str:
-        from ..place.resolve import short_config
+        from ..placing.resolve import short_config
         from . import identity
 
         source = self.source()
@@ -130,7 +130,7 @@ class Chosen:
                 plain_key=r.plain_key,
             )
         if self.engine == "torch":
-            from ..place.resolve import short_config
+            from ..placing.resolve import short_config
             from .pytorch import Torch
 
             source = self.source()
@@ -174,7 +174,7 @@ class Chosen:
 
     def _written(self) -> str:
         """A random GGUF in a folder of its own, removed by `clean`."""
-        from ..place.resolve import short_config
+        from ..placing.resolve import short_config
         from .random_gguf import write
 
         folder = tempfile.mkdtemp(prefix="roofline-")
@@ -272,7 +272,7 @@ def _accelerator() -> str:
     """The first accelerator that torch sees, or ``cpu``; torch is only imported if it is there."""
     if not find_spec("torch"):
         return "cpu"
-    from ..measure.torch_device import devices, import_torch
+    from ..measuring.torch_device import devices, import_torch
 
     found = devices(import_torch("looking for an accelerator"))
     return found[0].key if found else "cpu"
@@ -301,7 +301,7 @@ def _model(request: BenchRequest, device: str) -> tuple[str, Model | None]:
 
 
 def _cut(name: str, layers: int, as_type: str | None) -> Model:
-    from ..place.resolve import shortened
+    from ..placing.resolve import shortened
 
     return shortened(name, layers, as_type)
 
@@ -327,11 +327,11 @@ def _endpoint(request: BenchRequest) -> Chosen:
 def _memory(device: str) -> float | None:
     """Bytes free for a model on the device, with a tenth to spare."""
     if device == "cpu":
-        from ..measure import limits, topology
+        from ..measuring import limits, topology
 
         free = limits.read(topology.read()).memory
         return 0.9 * free if free else None
-    from ..measure.torch_device import TorchDevice, import_torch
+    from ..measuring.torch_device import TorchDevice, import_torch
 
     kind, _, index = device.partition(":")
     free = TorchDevice(import_torch("looking at the device"), kind, int(index or 0)).free
@@ -340,10 +340,10 @@ def _memory(device: str) -> float | None:
 
 def _machine_name(device: str) -> str | None:
     if device == "cpu":
-        from ..measure import topology
+        from ..measuring import topology
 
         return topology.read().name or "this machine"
-    from ..measure.torch_device import TorchDevice, import_torch
+    from ..measuring.torch_device import TorchDevice, import_torch
 
     kind, _, index = device.partition(":")
     try:

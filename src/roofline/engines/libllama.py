@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InputError, MissingExtra, RooflineError
-from ..measure import quiet
+from ..measuring import quiet
 
 BUSY = 0.25
 """CPUs that others keep busy before idle threads sleep."""

@@ -188,7 +188,7 @@ class TorchRun:
 
 
 def _libraries() -> tuple[Any, Any]:
-    from ..measure.torch_device import import_torch
+    from ..measuring.torch_device import import_torch
 
     torch = import_torch("running a model in PyTorch")
     try:

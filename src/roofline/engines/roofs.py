@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import MissingExtra, RooflineError
-from ..measure import bandwidth, gemm, limits, portable, quiet, topology
-from ..measure.crew import Crew
-from ..measure.devices import has_kernels, has_torch
-from ..measure.sampling import Probe, Series
+from ..measuring import bandwidth, gemm, limits, portable, quiet, topology
+from ..measuring.crew import Crew
+from ..measuring.devices import has_kernels, has_torch
+from ..measuring.sampling import Probe, Series
 from ..points import MeasuredRoof
 
 WINDOWS = 4
@@ -67,7 +67,7 @@ class RoofProbe:
         size = min(bandwidth.memory_bytes(topology.read(), self._limits), room)
         probes: list[Probe] = []
         if has_kernels():
-            from ..measure.kernel_native import compile_kernels
+            from ..measuring.kernel_native import compile_kernels
 
             # The kernels live as long as what compiled them.
             self._native = native = compile_kernels()
@@ -80,7 +80,7 @@ class RoofProbe:
             probes += [probe for probe in found if probe.key == "bandwidth.memory"]
         libraries: list[gemm.Library] = [gemm.NumpyLibrary()]
         if has_torch():
-            from ..measure.torch_device import TorchDevice, TorchLibrary, import_torch
+            from ..measuring.torch_device import TorchDevice, TorchLibrary, import_torch
 
             torch = import_torch("the best matrix product")
             libraries.append(TorchLibrary(TorchDevice(torch, "cpu")))
@@ -88,8 +88,8 @@ class RoofProbe:
         return probes
 
     def _other(self, precisions: Sequence[str]) -> list[Probe]:
-        from ..measure import torch_probes
-        from ..measure.torch_device import TorchDevice, TorchLibrary, import_torch
+        from ..measuring import torch_probes
+        from ..measuring.torch_device import TorchDevice, TorchLibrary, import_torch
 
         torch = import_torch("measuring an accelerator")
         kind, _, index = self.device.partition(":")

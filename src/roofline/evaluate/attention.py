@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..predict.fit import Prior
+from ..predicting.fit import Prior
 from .data import Row, Rule, by, column, read, sort_out
 from .kernels import OVER, Kernels, known
 from .suite import Suite

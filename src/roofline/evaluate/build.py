@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..predict.profile import FOLDER, SCHEMA, from_data
+from ..predicting.profile import FOLDER, SCHEMA, from_data
 from .attention import attention, context
 from .cases import model
 from .experts import experts

@@ -14,8 +14,8 @@ from ..machine.load import load as load_machine
 from ..model.load import entries, from_entry
 from ..model.model import Model
 from ..parallel import Parallel
-from ..predict.device import Device, device
-from ..predict.kernel import KernelPlan
+from ..predicting.device import Device, device
+from ..predicting.kernel import KernelPlan
 
 MODELS = {
     "huggyllama/llama-7b": "llama-2-7b",

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..count.step import Step
 from ..parallel import Parallel
-from ..predict.fit import Prior
-from ..predict.stack import Piece, Stack
+from ..predicting.fit import Prior
+from ..predicting.stack import Piece, Stack
 from .cases import bound, case, on, plan
 from .data import MACHINES, Row, column, read
 from .kernels import FREE, OVER, Kernels

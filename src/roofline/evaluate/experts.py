@@ -7,7 +7,7 @@ none: it carries ``1 + skew·α·log(groups)`` of the mean.
 from __future__ import annotations
 
 from ..model import formats
-from ..predict.fit import Prior
+from ..predicting.fit import Prior
 from .data import FORMATS, Row, by, column, read
 from .kernels import Kernels, known
 from .suite import Suite

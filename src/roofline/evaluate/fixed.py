@@ -8,8 +8,8 @@ from typing import Any
 from ..bound.case import Case
 from ..count.step import Step
 from ..parallel import Parallel
-from ..predict.predictor import NODES
-from ..predict.stack import Piece, Total
+from ..predicting.predictor import NODES
+from ..predicting.stack import Piece, Total
 from .cases import bound, case, held_per_token, model, on, plan, room
 from .data import Row, Rule, by, read, sort_out
 from .priors import BASE, only

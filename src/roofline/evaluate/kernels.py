@@ -13,10 +13,10 @@ from typing import Any
 
 from ..errors import RooflineError
 from ..machine.load import load as load_machine
-from ..predict.device import Device, device
-from ..predict.fit import Prior
-from ..predict.kernel import Load, Loads
-from ..predict.stack import Piece, Stack
+from ..predicting.device import Device, device
+from ..predicting.fit import Prior
+from ..predicting.kernel import Load, Loads
+from ..predicting.stack import Piece, Stack
 from .data import MACHINES, Row, column
 from .suite import Suite
 

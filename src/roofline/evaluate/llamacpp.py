@@ -8,8 +8,8 @@ from ..count.step import Step
 from ..errors import RooflineError
 from ..machine.load import load as load_machine
 from ..parallel import Parallel
-from ..predict.fit import Prior
-from ..predict.stack import Piece, Stack
+from ..predicting.fit import Prior
+from ..predicting.stack import Piece, Stack
 from .cases import bound, case, on, plan
 from .data import Row, Rule, by, read, sort_out
 from .priors import BASE, only

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..machine.load import load as load_machine
-from ..predict.collective import exchange
-from ..predict.fit import Prior
+from ..predicting.collective import exchange
+from ..predicting.fit import Prior
 from .data import MACHINES, Row, by, column, read
 from .kernels import FREE, apart, known, tell
 from .suite import Suite

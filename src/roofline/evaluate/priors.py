@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..predict.fit import Prior
+from ..predicting.fit import Prior
 
 BASE: dict[str, float] = {
     "linear.compute": 1.0,

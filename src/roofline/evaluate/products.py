@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import formats
-from ..predict.fit import Prior
+from ..predicting.fit import Prior
 from .data import FORMATS, Row, by, column, read
 from .kernels import OVER, Kernels, known
 from .suite import Suite

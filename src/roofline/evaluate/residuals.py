@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..predict.interval import quantiles
+from ..predicting.interval import quantiles
 from .spread import groups, interval
 from .suite import Suite
 

@@ -40,7 +40,7 @@ VIDUR = "vidur_mlp_ops"
 
 def shipped() -> Mapping[str, dict[str, float]]:
     """The package's coefficients, by suite."""
-    found: dict[str, dict[str, float]] = catalogue.read("predict/profiles/suites.json")["suites"]
+    found: dict[str, dict[str, float]] = catalogue.read("predicting/profiles/suites.json")["suites"]
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..predict.interval import quantiles
+from ..predicting.interval import quantiles
 from .suite import Suite
 
 ABOVE = 1.001

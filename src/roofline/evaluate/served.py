@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..count.step import Step
-from ..predict.stack import Piece, Stack
+from ..predicting.stack import Piece, Stack
 from .cases import bound, held_per_token, on, plan, room
 from .data import MACHINES, Row, by, read, sort_out
 from .priors import BASE, only

@@ -3,7 +3,7 @@
 A suite has two or three machines: from its own residuals nobody can say how far the next one
 lies. Suites of one kind (the same operator in arithmetic of the same width, under several
 engines) share what makes machines differ, so their left-out groups are pooled: each machine
-under each engine counts alike (:func:`roofline.predict.interval.pooled`). What an interval
+under each engine counts alike (:func:`roofline.predicting.interval.pooled`). What an interval
 covers is judged on groups that were not in it: a machine's, from all *other* machines of the
 kind. What is promised is coverage on average over groups, not for each one.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..predict.interval import at, pooled
+from ..predicting.interval import at, pooled
 from .score import Score
 from .suite import Suite
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..predict.fit import Prior, fit, leave_out
+from ..predicting.fit import Prior, fit, leave_out
 from .data import Row
 
 LEAST = 0.2

@@ -2,7 +2,7 @@
 
 Light on purpose: ``roofline explain --on here`` comes through this module, so
 it imports nothing that is not loaded anyway. Writing the file is the business
-of `roofline.measure`.
+of `roofline.measuring`.
 """
 
 import os

@@ -161,7 +161,7 @@ class Machine:
     Attributes:
         id, name, vendor, kind: how it is called; ``kind`` is gpu, accelerator, soc or cpu.
         generation: parts alike in what they reach of their figures, ``hopper``; empty where
-            none is known (``predict/profiles/generations.json`` lists them).
+            none is known (``predicting/profiles/generations.json`` lists them).
         capacity, usable: bytes of memory, and what of it programs can have; or ``None``.
         memory_type: ``HBM3``.
         unified: whether the memory is shared with the host's programs.

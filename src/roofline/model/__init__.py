@@ -1,6 +1,5 @@
 """Models: from a config or a catalogue name to operators."""
 
-from .load import load
 from .model import Layer, Model
 
-__all__ = ["Layer", "Model", "load"]
+__all__ = ["Layer", "Model"]

@@ -35,11 +35,11 @@ from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
 from ..model import Model
 from ..model import formats as known
-from ..model import load as load_model
 from ..model.load import entries as model_entries
 from ..model.load import entry as model_entry
+from ..model.load import load as load_model
 from ..model.model import Uniform
-from ..place.names import ENDINGS
+from ..placing.names import ENDINGS
 from . import depth
 from .factors import tables
 from .rules import rules

@@ -24,7 +24,7 @@ TABLES = {"uniform": (False, None), "own": (True, None), "cast": (True, "fp8")}
 def pattern(model: Model) -> str:
     """A letter for each layer, first to last: layers of one letter do the same in all formats.
 
-    >>> from roofline.model import load
+    >>> from roofline.model.load import load
     >>> pattern(load("gemma-3-27b"))[:12]
     'aaaaabaaaaab'
     """

@@ -15,10 +15,10 @@ from typing import Any, cast
 from ..errors import InputError, UnsupportedError
 from ..files import demo
 from ..model import Model
-from ..model import load as load_model
 from ..model.attention import Attention
 from ..model.ffn import Mlp
 from ..model.load import entries
+from ..model.load import load as load_model
 from ..record import replace
 from . import engine as engines
 from .bundle import FOLDER, bundle, read

@@ -15,7 +15,7 @@ from ..errors import InputError, RooflineError, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model import Model
-from ..model import load as load_model
+from ..model.load import load as load_model
 from ..parallel import Parallel
 from . import build, squeeze
 from .bundle import bundle, read
@@ -125,7 +125,7 @@ def _predicted(
     formats: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     # Of the first model on the machines shown first, over those numbers of devices that can be.
-    from ..predict import load_profile
+    from ..predicting import load_profile
     from .predicted import grids
 
     profile = load_profile(engine)

@@ -1,6 +1,6 @@
 """How fast it will be, for the page: a grid of predictions in a file, one answer when served.
 
-The page computes bounds itself. A prediction is computed by :mod:`roofline.predict` only: where
+The page computes bounds itself. A prediction is computed by :mod:`roofline.predicting` only: where
 the page is served it asks (:class:`Oracle`), and a page that is a file carries predictions at
 the stops of its sliders (:func:`grid`), for the models, machines and formats that it was written
 for. Between stops it shows none: nothing is interpolated.
@@ -30,12 +30,12 @@ from ..errors import InputError, NotFound
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model import Model
-from ..model import load as load_model
+from ..model.load import load as load_model
 from ..parallel import Parallel
-from ..predict import Predictor, Profile, predict_step
-from ..predict.profile import load as load_profile
-from ..predict.profile import names
-from ..predict.similar import Likeness, interval, likeness
+from ..predicting import Predictor, Profile, predict_step
+from ..predicting.profile import load as load_profile
+from ..predicting.profile import names
+from ..predicting.similar import Likeness, interval, likeness
 
 BATCHES = tuple(1 << i for i in range(13))
 TOKENS = tuple(1 << i for i in range(18))

@@ -15,7 +15,7 @@ from ..chart.picture import TICKS
 from ..machine.machine import WIDER
 from ..model import formats
 from ..model.model import WIDE
-from ..place import gap, steps
+from ..placing import gap, steps
 from ..say import answer, devices
 from .factors import MOST_DEVICES
 

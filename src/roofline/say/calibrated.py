@@ -11,7 +11,7 @@ from .predicted import number
 from .titles import step_words
 
 if TYPE_CHECKING:
-    from ..predict.calibrate import Calibration
+    from ..predicting.calibrate import Calibration
 
 
 def text(found: Calibration, path: str, skipped: int, words: Words) -> str:

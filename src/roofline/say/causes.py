@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..place.cause import Cause
-from ..place.climb import Climbed
+from ..placing.cause import Cause
+from ..placing.climb import Climbed
 from ..units import digits, gain, percent, seconds, si
 from ..words import Words
 from .lines import Line

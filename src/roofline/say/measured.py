@@ -6,7 +6,7 @@ from ..errors import RooflineError
 from ..install import command
 from ..machine.load import from_data
 from ..machine.machine import Machine
-from ..measure.quiet import Finding
+from ..measuring.quiet import Finding
 from ..units import digits, percent, seconds, si
 from ..words import Words
 from . import table

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import TextIO
 
-from ..measure.sampling import Series
+from ..measuring.sampling import Series
 from ..words import Words
 from .measured import name_of, value_of
 from .table import render

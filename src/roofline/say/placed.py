@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..place.gap import Gap
-from ..place.placed import Placed
+from ..placing.gap import Gap
+from ..placing.placed import Placed
 from ..points.point import UNSAID
 from ..units import digits, percent, seconds, si
 from ..words import Words

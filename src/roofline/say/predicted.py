@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..count.step import Step
-from ..predict.interval import Interval
-from ..predict.prediction import Prediction
+from ..predicting.interval import Interval
+from ..predicting.prediction import Prediction
 from ..units import digits, gain, percent, seconds
 from ..words import Words
 from . import capacity

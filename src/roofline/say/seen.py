@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..bound.achieved import Achieved
 from ..bound.counters import Counter
 from ..bound.explanation import Explanation
-from ..place.seen import Seen
+from ..placing.seen import Seen
 from ..units import digits, gain, percent, seconds, si
 from ..words import Words
 from .lines import Line

@@ -8,10 +8,10 @@ from typing import Any
 from ..chart import picture, terminal
 from ..chart.picture import Dot
 from ..count.step import Step
-from ..place.climb import climbs
-from ..place.gap import Gap
-from ..place.judgement import engine, judged
-from ..place.placed import Placed
+from ..placing.climb import climbs
+from ..placing.gap import Gap
+from ..placing.judgement import engine, judged
+from ..placing.placed import Placed
 from ..record import replace
 from ..units import digits, percent
 from ..words import Words

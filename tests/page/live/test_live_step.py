@@ -11,8 +11,8 @@ import pytest
 import page.live.reference as ref
 from roofline.count.step import Step
 from roofline.errors import UnsupportedError
-from roofline.model import load as load_model
 from roofline.model.load import entries, from_config
+from roofline.model.load import load as load_model
 from roofline.page import live
 from roofline.page.bundle import FOLDER, bundle, read
 from roofline.page.rules import rules

@@ -1,6 +1,6 @@
 // @ts-check
 // Finding by name what a file calls a model, a machine or a number format: the same rules as
-// roofline/catalogue.py, model/formats.py and place/names.py, whose endings come as data.
+// roofline/catalogue.py, model/formats.py and placing/names.py, whose endings come as data.
 
 const INTEGER = /^(?:int|uint)([2-8])(?:(?:[:\-_]g?|g)(\d{1,6}))?(z|-z|-asym)?$/;
 const AVERAGE = /^(\d{1,2}(?:\.\d{1,6})?)[-_ ]?(?:bits?|bpw)$/;

@@ -1,6 +1,6 @@
 // @ts-check
 // A measured point under a roof: its work, its share of the roof, and the verdict on the gap.
-// The same as roofline/place/placed.py and gap.py.
+// The same as roofline/placing/placed.py and gap.py.
 
 import { bound } from "./bound.js";
 import { halfEven } from "./units.js";

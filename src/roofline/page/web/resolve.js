@@ -1,6 +1,6 @@
 // @ts-check
 // Model, formats and machine of a measured point: from its file, else from what the page shows.
-// The same as roofline/place/resolve.py, the reader's choices being its options. What the file
+// The same as roofline/placing/resolve.py, the reader's choices being its options. What the file
 // says and the page does not know is never replaced by something else.
 
 import { roofOf } from "./bound.js";

@@ -66,7 +66,7 @@ class Device:
 
 @lru_cache(maxsize=1)
 def _generations() -> dict[str, Any]:
-    return catalogue.read("predict/profiles/generations.json")
+    return catalogue.read("predicting/profiles/generations.json")
 
 
 def attainable(name: str, vendor: str) -> float:

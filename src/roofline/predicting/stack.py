@@ -1,7 +1,7 @@
 """Many steps of several models and devices as one array computation.
 
 Steps whose kernels are alike in kind and precision are laid end to end: every load, and the
-device's numbers too, become arrays, and :func:`roofline.predict.steptime.step_time` prices
+device's numbers too, become arrays, and :func:`roofline.predicting.steptime.step_time` prices
 them all at once. Fits need this: a whole data set is priced in milliseconds.
 """
 

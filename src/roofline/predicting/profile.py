@@ -229,7 +229,7 @@ def _packaged(name: str) -> Profile:
         or name in ("generations", "suites")
     ):
         raise NotFound(f"no engine '{name[:40]}' to predict for (known: {', '.join(names())})")
-    return from_data(catalogue.read(f"predict/profiles/{name}.json"), name)
+    return from_data(catalogue.read(f"predicting/profiles/{name}.json"), name)
 
 
 def from_file(path: str) -> Profile:

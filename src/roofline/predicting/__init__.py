@@ -1,6 +1,6 @@
 """Prediction: how fast it will really be, with an interval.
 
->>> from roofline.predict import predict
+>>> from roofline.predicting import predict
 >>> predict("llama-3.1-8b", "h100-sxm", engine="vllm", batch=16, prompt=1024, output=256)
 
 The model of time is physics with a handful of fitted coefficients (``steptime.py``); the
