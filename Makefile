@@ -10,7 +10,7 @@ PYTHON := $(VENV)/bin/python
 export PATH := $(abspath $(VENV)/bin):$(PATH)
 
 # What times something runs alone; all else in two processes, what drives a browser last.
-TIMED := tests/measure tests/engines
+TIMED := tests/measure tests/engines tests/api
 BROWSER := tests/page
 
 .PHONY: test test-all check setup docs format bench

@@ -24,6 +24,11 @@ TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which ta
 if TYPE_CHECKING:
     from typing import Any
 
+    from .api.bench import bench
+    from .api.measure import Measured, measure
+    from .api.place import Placements, place
+    from .api.predict import predict
+    from .api.sweep import Sweep, sweep
     from .bound.case import Bound, Case, Climb, Fit, OperatorBound
     from .bound.explanation import Explanation, explain
     from .bound.verdict import Lever, Verdict
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
     from .model.load import load as load_model
     from .model.model import Model
     from .parallel.layout import Parallel
+    from .points.point import Point
+    from .predicting.prediction import Prediction
     from .say.figure import plot
 
 _HOMES = {
@@ -49,23 +56,33 @@ _HOMES = {
     "InputError": "errors",
     "Lever": "bound.verdict",
     "Machine": "machine.machine",
+    "Measured": "api.measure",
     "MissingExtra": "errors",
     "Model": "model.model",
     "NotFound": "errors",
     "Operator": "count.work",
     "OperatorBound": "bound.case",
     "Parallel": "parallel.layout",
+    "Placements": "api.place",
+    "Point": "points.point",
+    "Prediction": "predicting.prediction",
     "Roof": "machine.machine",
     "RooflineError": "errors",
     "Step": "count.step",
+    "Sweep": "api.sweep",
     "UnsupportedError": "errors",
     "Verdict": "bound.verdict",
     "Work": "count.work",
+    "bench": "api.bench",
     "explain": "bound.explanation",
     "given": "machine.given",
     "load_machine": "machine.load",
     "load_model": "model.load",
+    "measure": "api.measure",
+    "place": "api.place",
     "plot": "say.figure",
+    "predict": "api.predict",
+    "sweep": "api.sweep",
 }
 _RENAMED = {"load_machine": "load", "load_model": "load"}
 
@@ -80,23 +97,33 @@ __all__ = [
     "InputError",
     "Lever",
     "Machine",
+    "Measured",
     "MissingExtra",
     "Model",
     "NotFound",
     "Operator",
     "OperatorBound",
     "Parallel",
+    "Placements",
+    "Point",
+    "Prediction",
     "Roof",
     "RooflineError",
     "Step",
+    "Sweep",
     "UnsupportedError",
     "Verdict",
     "Work",
+    "bench",
     "explain",
     "given",
     "load_machine",
     "load_model",
+    "measure",
+    "place",
     "plot",
+    "predict",
+    "sweep",
 ]
 
 

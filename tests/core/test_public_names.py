@@ -7,9 +7,10 @@ import sys
 
 import roofline
 
-NAMES = """Bound Case Climb Explanation Figure Fit Group InputError Lever Machine MissingExtra Model
-NotFound Operator OperatorBound Parallel Roof RooflineError Step UnsupportedError Verdict Work
-explain given load_machine load_model plot""".split()
+NAMES = """Bound Case Climb Explanation Figure Fit Group InputError Lever Machine Measured
+MissingExtra Model NotFound Operator OperatorBound Parallel Placements Point Prediction Roof
+RooflineError Step Sweep UnsupportedError Verdict Work bench explain given load_machine load_model
+measure place plot predict sweep""".split()
 
 
 def test_public_names_are_pinned_and_sorted():

@@ -18,6 +18,7 @@ from page.conftest import Quiet
 from page.files import read
 from page.test_page_core import READ
 from page.waits import addressed, go
+from roofline import predict
 from roofline.bound.case import Case
 from roofline.count.step import Step
 from roofline.errors import InputError, NotFound
@@ -30,7 +31,6 @@ from roofline.page.make import page as make_page
 from roofline.page.predicted import BATCHES, TOKENS, grids
 from roofline.page.serve import PageServer
 from roofline.parallel import Parallel
-from roofline.predicting import predict
 
 pytest.importorskip("numpy")
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from roofline import predict
 from roofline.cli import main
 from roofline.count.step import Step
 from roofline.errors import InputError, RooflineError
 from roofline.parallel import Parallel
-from roofline.predicting import predict
 from roofline.predicting.prediction import Prediction
 from roofline.predicting.similar import FAR
 

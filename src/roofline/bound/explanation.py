@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..count.step import Step
 from ..errors import InputError
-from ..machine.load import load as load_machine
+from ..machine.load import taken as taken_machine
 from ..machine.machine import Machine
-from ..model.load import load as load_model
+from ..model.formats import Format
+from ..model.load import taken as taken_model
 from ..model.model import Model
+from ..parallel.layout import Parallel
 from ..record import record, replace
-from .case import Bound, Case, Climb, Fit, OperatorBound
+from ..rows import Rows
+from ..spelled import spelled
+from .case import DEFAULT_USABLE, Bound, Case, Climb, Fit, OperatorBound
 from .kept import case, encoder
 from .verdict import Lever, Verdict, judge, levers
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 SCHEMA = "roofline.explain/1"
 
@@ -22,7 +29,7 @@ ROUTED = 0.995
 
 
 @record
-class Explanation:
+class Explanation(Rows):
     """A step of a model on a machine, explained.
 
     >>> e = explain("llama-3.1-8b", "h100-sxm", Step.decode(batch=1, context=2048))
@@ -73,6 +80,12 @@ class Explanation:
     def notes(self) -> tuple[str, ...]:
         """Assumptions made on the way."""
         return (*self.case.model.notes, *self.case.notes)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each kind of operator, as in :meth:`to_json`."""
+        return [
+            {**_operator(op), "sent": op.sent, "messages": op.messages} for op in self.operators
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """The answer as data, SI base units; ``null`` is unknown or does not exist."""
@@ -154,21 +167,7 @@ class Explanation:
                 "usable": self.fit.usable,
                 **to_json(self.case, self.step, self.fit),
             },
-            "operators": [
-                {
-                    "name": op.name,
-                    "kind": op.kind,
-                    "count": op.count,
-                    "compute": op.compute,
-                    "flops": op.flops,
-                    "bytes": op.bytes,
-                    "intensity": op.intensity,
-                    "seconds": op.seconds,
-                    "bound": op.bound,
-                    **({"sent": op.sent, "messages": op.messages} if op.wire else {}),
-                }
-                for op in self.operators
-            ],
+            "operators": [_operator(op) for op in self.operators],
             "notes": list(self.notes),
         }
 
@@ -243,6 +242,21 @@ class Explanation:
         return fragment(self)
 
 
+def _operator(op: OperatorBound) -> dict[str, Any]:
+    return {
+        "name": op.name,
+        "kind": op.kind,
+        "count": op.count,
+        "compute": op.compute,
+        "flops": op.flops,
+        "bytes": op.bytes,
+        "intensity": op.intensity,
+        "seconds": op.seconds,
+        "bound": op.bound,
+        **({"sent": op.sent, "messages": op.messages} if op.wire else {}),
+    }
+
+
 def accepted(step: Step, seconds: float) -> dict[str, Any]:
     """What a verify step's tokens per second take for granted, and those without it, as data."""
     if not step.drafts:
@@ -253,38 +267,70 @@ def accepted(step: Step, seconds: float) -> dict[str, Any]:
     }
 
 
+@spelled()
 def explain(
-    model: Model | str,
-    machine: Machine | str,
+    model: Model | str | PathLike[str],
+    machine: Machine | str | PathLike[str],
     step: Step | None = None,
     *,
+    batch: int | None = None,
+    context: int | None = None,
+    weights: str | Format | None = None,
+    kv: str | Format | None = None,
+    compute: str | None = None,
+    ceilings: str | None = None,
+    usable: float = DEFAULT_USABLE,
+    parallel: Parallel | None = None,
+    link: str | float | None = None,
+    latency: float | None = None,
     as_type: str | None = None,
-    **options: Any,
 ) -> Explanation:
     """Which ceiling the step hits, by how much, and what would change it.
+
+    >>> explain("llama-3.1-8b", "h100-sxm", batch=32, context=8192).verdict.code
+    'memory:kv'
 
     Args:
         model: a model, a catalogue name, or a path to a config.
         machine: a machine, a catalogue name, or a path to a machine file.
-        step: what is run; by default one token of decode at a context of 2048, or for an
-            encoder 512 tokens.
-        as_type: the architecture to count a named model as; see
-            :func:`roofline.load_model`.
-        options: ``weights``, ``kv``, ``compute``, ``ceilings``, ``usable``: see
-            :class:`~roofline.bound.Case`.
+        step: what is run; by default a token of decode, or for an encoder an encode.
+        batch, context: of that default step: sequences (1), and tokens that the new one attends
+            to (2048), of an encoder tokens of a sequence (512).
+        weights, kv, compute: formats of the weights and the cache, and the arithmetic of matrix
+            products, by name; by default as the checkpoint stores them, and what that runs in.
+        ceilings: ``datasheet`` or ``measured``; by default the machine's own.
+        usable: fraction of the memory for weights and cache, over 0 and up to 1.
+        parallel: how the model is laid over several such devices.
+        link: what joins them: a link of the machine by name, or bytes/s of one device in one
+            direction; by default the fastest that joins enough of them.
+        latency: seconds a message between them; by default the link's.
+        as_type: the architecture to count a named model as; see :func:`roofline.load_model`.
 
     Raises:
         RooflineError: a name, file, format or precision that cannot be used.
+        TypeError: an unknown keyword, or a value of another kind.
     """
-    if isinstance(model, str):
-        model = load_model(model, as_type)
-    if isinstance(machine, str):
-        machine = load_machine(machine)
+    model = taken_model(model, as_type)
+    machine = taken_machine(machine)
     if step is None:
-        step = Step.decode() if model.phase == "decode" else Step.encode()
+        step = usual(model, batch, context)
+    elif batch is not None or context is not None:
+        raise InputError("give either a step or batch and context: a step has its own")
     if step.phase == "encode":
         model = encoder(model)
+    options = {
+        "weights": weights, "kv": kv, "compute": compute, "ceilings": ceilings, "usable": usable,
+        "parallel": parallel, "link": link, "latency": latency,
+    }  # fmt: skip
     return explain_case(case(model, machine, options), step)
+
+
+def usual(model: Model, batch: int | None = None, context: int | None = None) -> Step:
+    """The step that a model is asked about where none is named: decode, or an encoder's encode."""
+    asked = {} if batch is None else {"batch": batch}
+    if model.phase == "encode":
+        return Step.encode(**asked, **({} if context is None else {"tokens": context}))
+    return Step.decode(**asked, **({} if context is None else {"context": context}))
 
 
 def explain_case(case: Case, step: Step) -> Explanation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from ..count.step import Group, Step
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .hold import Holding
 
 MOST_STEPS = 10_000_000_000
+MOST_CONTEXTS = 100_000
 BLOCK = 65_536
 """Steps evaluated and written at a time: memory stays bounded however long the sweep."""
 
@@ -219,35 +220,59 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
 
 
-def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
-    no, yes, room = "false", "true", c.fit.max_batch
-    as_json = row.startswith("{")
-    unknown = "null" if as_json else ""
-    searched = room is not None and len(c.batches) <= MOST_HELD
+def rows(c: Curve) -> list[dict[str, Any]]:
+    """A dictionary a step, named by :data:`FIELDS`; ``None`` is unknown."""
+    case = c.case
+    same = dict(zip(FIELDS[:6], _labels(c), strict=True)) | {
+        "devices": case.parallel.devices, "phase": c.phase, "context": c.context,
+        "ridge": c.climb.ridge, "max_batch": c.fit.max_batch,
+    }  # fmt: skip
+    found = []
     for batches, b in c.bounds():
-        overlapped = b.overlapped_s
-        devices = layouts = [unknown] * len(batches)
-        if searched and not (batches <= room).all():
-            found = [None if n <= room else c.held_by(n) for n in batches.tolist()]
-            devices = [str(x.layout.devices) if x else unknown for x in found]
-            mark = '"' if as_json else ""
-            layouts = [f"{mark}{x.layout.name}{mark}" if x else unknown for x in found]
-        fits = (
-            [unknown] * len(batches)
-            if room is None
-            else [yes if fit else no for fit in (batches <= room).tolist()]
-        )
+        fits, holdings = _held(c, batches)
+        columns = {
+            "batch": batches, "intensity": b.intensity, "memory_bound": b.memory_bound,
+            "seconds": b.overlapped_s, "tokens_per_s": b.tokens_per_s,
+            "serial_seconds": b.serial_s, "communication_seconds": b.communication_s,
+        }  # fmt: skip
+        held = [(x.layout.devices, x.layout.name) if x else (None, None) for x in holdings]
+        listed = {name: column.tolist() for name, column in columns.items()} | {
+            "fits": fits, "held_by_devices": [n for n, _ in held],
+            "held_by_layout": [name for _, name in held],
+        }  # fmt: skip
+        cells = [listed.get(name) or repeat(same[name]) for name in FIELDS]
+        found += [dict(zip(FIELDS, row, strict=True)) for row in zip(*cells, strict=False)]
+    return found
+
+
+def _held(c: Curve, batches: Any) -> tuple[list[bool | None], list[Holding | None]]:
+    # Whether each batch fits, and what would hold it where that is looked for.
+    room = c.fit.max_batch
+    if room is None:
+        return [None] * len(batches), [None] * len(batches)
+    fits: list[bool | None] = (batches <= room).tolist()
+    if len(c.batches) > MOST_HELD or all(fits):
+        return fits, [None] * len(batches)
+    return fits, [None if n <= room else c.held_by(n) for n in batches.tolist()]
+
+
+def _stream(c: Curve, row: str, write: Callable[[str], Any]) -> None:
+    as_json = row.startswith("{")
+    unknown, mark = ("null", '"') if as_json else ("", "")
+    said = {True: "true", False: "false", None: unknown}
+    for batches, b in c.bounds():
+        fits, holdings = _held(c, batches)
         columns: list[list[Any]] = [
             batches.tolist(),
             b.intensity.tolist(),
-            [yes if m else no for m in b.memory_bound.tolist()],
-            fits,
-            overlapped.tolist(),
+            [said[m] for m in b.memory_bound.tolist()],
+            [said[fit] for fit in fits],
+            b.overlapped_s.tolist(),
             b.tokens_per_s.tolist(),
             b.serial_s.tolist(),
             b.communication_s.tolist(),
-            devices,
-            layouts,
+            [str(x.layout.devices) if x else unknown for x in holdings],
+            [f"{mark}{x.layout.name}{mark}" if x else unknown for x in holdings],
         ]
         block, varying = _without_constants(row, columns)
         cells = chain.from_iterable(zip(*varying, strict=True))

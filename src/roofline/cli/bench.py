@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from typing import Any
 
@@ -68,8 +67,7 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan, run, place, say."""
-    from ..engines import choose, drive
-    from ..points import PointsWriter, read_points
+    from ..engines import choose, session
 
     words = options.words(args)
     chosen = choose.choose(_request(args))
@@ -77,53 +75,19 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         return 0
     path = args.out or chosen.points_file
-    done = []
-    if args.resume and os.path.exists(path):
-        done = list(read_points(path, finished_only=True))
     show = _Show(words)
-    stopped: BaseException | None = None
-    kept = False
-    with PointsWriter(path) as writer:
-        measurer = looker = None
-        try:
-            show.say(words("bench.preparing", engine=chosen.engine, model=chosen.model_name))
-            measurer = chosen.open()
-            if said := measurer.setup.settings.get("writes"):
-                show.say(words("bench.writes", text=" ".join(said.split())))
-            looker = None if args.no_roof else chosen.looker(measurer.setup.precisions, show.say)
-            facts = chosen.facts
-            _, others = drive.same_run(measurer.setup, chosen.machine_name, facts, done)
-            if others:
-                differ = words.joined(dict.fromkeys(others))
-                show.say(words("bench.others", count=len(others), what=differ))
-            drive.run(
-                measurer,
-                chosen.plan,
-                writer=writer,
-                looker=looker,
-                machine=chosen.machine_name,
-                facts=facts,
-                done=done,
-                tell=show,
-            )
-        except (KeyboardInterrupt, RooflineError) as error:
-            stopped = error
-        finally:
-            for thing in (looker, measurer):
-                if thing is not None:
-                    thing.close()
-            chosen.clean()
-        kept = writer.intact() and not show.lost
+    ended = session.run(chosen, path, resume=args.resume, roof=not args.no_roof, tell=show)
+    points, stopped = list(ended.points), ended.stopped
     if isinstance(stopped, KeyboardInterrupt):
-        show.say(words("bench.stopped" if show.points else "bench.stopped.nothing"))
-    if show.points:
-        _report(args, show.points, words)
-        show.say(words("bench.kept" if kept else "bench.not_kept", path=path))
+        show.say(words("bench.stopped" if points else "bench.stopped.nothing"))
+    if points:
+        _report(args, points, chosen.request, words)
+        show.say(words("bench.kept" if ended.kept else "bench.not_kept", path=path))
     if isinstance(stopped, RooflineError):
         raise stopped
     if stopped is not None:
         return 130
-    return 0 if show.points else 1
+    return 0 if points else 1
 
 
 def _request(args: argparse.Namespace) -> Any:
@@ -181,47 +145,35 @@ class _Show:
     def __init__(self, words: Any) -> None:
         self.words = words
         self.live = sys.stderr.isatty()
-        self.points: list[Any] = []
-        self.lost = False
 
     def say(self, text: str) -> None:
         """A line of its own."""
         print(("\r\033[K" if self.live else "") + text, file=sys.stderr, flush=True)
 
-    def __call__(self, event: Any) -> None:
-        """Hear an event of the run."""
-        done = event.point is not None and event.kind in ("done", "skip", "lost")
-        if done:
-            self.points.append(event.point)
-            self.lost = self.lost or event.kind == "lost"
-        if event.kind != "start":
-            self.say(benched.event(event, self.words))
+    def __call__(self, said: Any) -> None:
+        """Hear an event or a notice of the run."""
+        if hasattr(said, "code"):
+            self.say(benched.notice(said, self.words))
+        elif said.kind != "start":
+            self.say(benched.event(said, self.words))
         elif self.live:
-            text = benched.event(event, self.words)
+            text = benched.event(said, self.words)
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def _report(args: argparse.Namespace, points: list[Any], words: Any) -> None:
+def _report(args: argparse.Namespace, points: list[Any], request: Any, words: Any) -> None:
     """Every point under its roof."""
+    from ..api.bench import under_roof
+    from ..api.place import line
     from ..placing.judgement import judged
-    from ..placing.placed import place
-    from ..placing.resolve import Resolver
     from ..say.summary import text
 
-    resolver = Resolver(
-        model=args.model, as_type=args.as_type, weights=args.weights, kv=args.kv, machine=args.on
-    )
-    placed = []
-    for point in points:
-        try:
-            placed.append(place(*resolver.case(point)))
-        except RooflineError as error:
-            print(words("bench.unplaced", reason=str(error)), file=sys.stderr)
-            break
+    placed, refused = under_roof(points, request)
+    if refused is not None:
+        print(words("bench.unplaced", reason=str(refused)), file=sys.stderr)
     if args.json:
         for item, found in judged(placed):
-            line = item.to_json() | {"verdict": found.to_json()}
-            print(json.dumps(line, ensure_ascii=False))
+            print(json.dumps(line(item, found), ensure_ascii=False))
         return
     if placed:
         print(text(placed, words, columns=columns()))

@@ -74,7 +74,8 @@ def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> N
 
 
 def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> int:
-    from ..measuring import record, session, store
+    from ..api.measure import described
+    from ..measuring import session, store
     from ..measuring.quiet import refused
     from ..say import measured as report
     from ..say.measuring import Live
@@ -93,7 +94,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
         if refused(result.findings):
             raise RooflineError(words("measure.busy"))
         raise KeyboardInterrupt
-    data = record.machine(result, _part(result))
+    data = described(result)
     if args.out == "-":
         print(store.text(data), end="")
     elif args.json:
@@ -147,7 +148,7 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
 
 def options_of(args: argparse.Namespace) -> Any:
     """What to run, as the command line asks."""
-    from ..measuring.session import Options
+    from ..api.measure import asked
 
     mode = "quick" if args.quick else "thorough" if args.thorough else "standard"
     seconds = None
@@ -155,23 +156,10 @@ def options_of(args: argparse.Namespace) -> Any:
         try:
             seconds = float(args.seconds)
         except ValueError:
-            seconds = -1.0
-        if not 1 <= seconds <= 3600:
-            raise InputError(f"--seconds must be from 1 to 3600, not '{args.seconds[:20]}'")
-        mode = "quick" if seconds <= 20 else "standard"
-    return Options(mode, seconds, args.force)
-
-
-def _part(result: Result) -> dict[str, Any] | None:
-    """The catalogue's entry for the device, if its name means exactly one."""
-    from ..machine.load import entries
-    from ..measuring.match import part
-
-    if result.device.key == "cpu" and (
-        result.topology.hypervisor or len(result.limits.cores) < len(result.topology.cores)
-    ):
-        return None  # a slice of a processor is not the processor of the sheet
-    return part(result.device.name, result.device.memory, entries())
+            raise InputError(
+                f"--seconds must be from 1 to 3600, not '{args.seconds[:20]}'"
+            ) from None
+    return asked(mode, seconds, args.force)
 
 
 def _json(data: Any) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..bound.case import ALONE
@@ -18,7 +17,6 @@ from . import options
 
 if TYPE_CHECKING:
     from ..machine.machine import Machine
-    from ..placing.placed import Placed
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -53,36 +51,18 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Place points and say what they mean."""
-    typed = _typed(args)
-    if args.files and typed:
-        raise InputError(f"give files, or a result typed in (--{typed}), not both")
-    if args.files:
-        if args.phase == "encode":
-            raise InputError(
-                "--phase encode is for a result typed in: leave out the file, and give what it "
-                "says, --batch N --context TOKENS and --seconds of a batch or --tokens-per-s"
-            )
-        return _files(args)
-    if not typed:
-        raise InputError(
-            "give a result file, or type a result in: "
-            "roofline place --model llama-2-7b --weights bf16 --on rtx-4090 --tokens-per-s 65"
-        )
-    return _one(args)
+    from ..api.place import TYPED, check
 
-
-def _typed(args: argparse.Namespace) -> str | None:
-    for name in ("tokens_per_s", "seconds", "achieved", "bytes", "roof", "working_set"):
-        if getattr(args, name) is not None:
-            return name.replace("_", "-")
-    return None
+    typed = next((name for name in TYPED if getattr(args, name) is not None), None)
+    check(bool(args.files), typed, args.phase)
+    return _files(args) if args.files else _one(args)
 
 
 def _files(args: argparse.Namespace) -> int:
     from .. import results
+    from ..api.place import line, placings
     from ..placing.judgement import BLOCK, judgements
-    from ..placing.placed import place
-    from ..placing.resolve import OtherModel, Resolver
+    from ..placing.resolve import Resolver
 
     words = options.words(args)
     over = _layout(args)
@@ -99,22 +79,10 @@ def _files(args: argparse.Namespace) -> int:
         latency=over["latency"],
     )
     aside: list[str] = []
-
-    def each() -> Iterator[Placed]:
-        for point in results.points(args.files, options.unsaid(args)):
-            try:
-                yield place(*resolver.case(point))
-            except OtherModel as other:  # the file's other rows may be of the model asked about
-                aside.append(str(other))
-
-    found = each()
-    first = next(found, None)
-    if first is None and aside:
-        raise InputError(aside[0])
-    found = chain([] if first is None else [first], found)
+    found = placings(results.points(args.files, options.unsaid(args)), resolver, aside)
     if args.json:
         for placed, gap in judgements(found):
-            _print_json(placed, gap)
+            print(json.dumps(line(placed, gap), ensure_ascii=False))
     else:
         from ..say.summary import text
 
@@ -130,11 +98,6 @@ def _files(args: argparse.Namespace) -> int:
 def _machine(args: argparse.Namespace) -> str | Machine | None:
     typed = (args.bandwidth, args.peak, args.memory) != (None, None, None)
     return options.machine(args, args.on) if typed else args.on
-
-
-def _print_json(placed: Any, gap: Any) -> None:
-    line = placed.to_json() | {"verdict": gap.to_json()}
-    print(json.dumps(line, ensure_ascii=False))
 
 
 def _layout(args: argparse.Namespace) -> dict[str, Any]:
@@ -166,6 +129,7 @@ def _bandwidth(text: str | None) -> float | None:
 
 
 def _one(args: argparse.Namespace) -> int:
+    from ..api.place import line
     from ..placing import gap, typed
 
     def quantity(name: str, unit: str) -> float | None:
@@ -201,9 +165,8 @@ def _one(args: argparse.Namespace) -> int:
             ceilings=args.ceilings,
         )
     )
-    judged = gap.judge(placed)
     if args.json:
-        _print_json(placed, judged)
+        print(json.dumps(line(placed, gap.judge(placed)), ensure_ascii=False))
         return 0
     from ..say.summary import text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..say.screen import columns
@@ -70,6 +70,7 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict a step, a batch of requests or a served workload."""
+    from ..api.predict import NO_ENCODING
     from ..predicting import Predictor, load_profile
 
     words = options.words(args)
@@ -80,12 +81,8 @@ def run(args: argparse.Namespace) -> int:
         )
     case = options.case(args)
     if "encode" in (args.phase, case.model.phase if args.phase is None else ""):
-        raise InputError(
-            "predictions are fitted to decoding and prefill, not to encoding: 'roofline explain' "
-            f"gives the bound of {case.model.name}"
-        )
-    at = Predictor(case, load_profile(args.engine))
-    found = _ask(args, at)
+        raise InputError(NO_ENCODING.format(name=case.model.name))
+    found = _ask(args, Predictor(case, load_profile(args.engine)))
     if args.json:
         import json
 
@@ -101,65 +98,34 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, at: Predictor) -> Prediction:
-    from ..predicting import predict_request, predict_served, predict_simulated, predict_step
+    from ..api.predict import of_requests, of_step
 
+    def count(name: str) -> int | None:
+        text = getattr(args, name)
+        return None if text is None else parse_count(text, f"--{name.replace('_', '-')}")
+
+    server = {name: count(name) for name in ("max_batch", "chunk")}
     if all(getattr(args, n) is None for n in ("concurrency", "output", "rate", "lengths")):
-        _without_server(args)
-        return predict_step(at, options.step(args))
+        return of_step(at, options.step(args), **server)
     if args.phase not in (None, "decode") or args.past != "0":
         raise InputError("--phase and --past have no meaning with --output or --concurrency")
     if args.context is not None:
         raise InputError("with --output, say --prompt instead of --context")
-    if args.rate is not None and args.concurrency is not None:
-        raise InputError("give either --concurrency or --rate")
-    if args.lengths is not None and (args.prompt is not None or args.output is not None):
-        raise InputError("give either --lengths or --prompt and --output")
-    prompt = _length(args.prompt or "1024", "--prompt")
-    output = _length(args.output or "256", "--output")
-    vary = args.lengths is not None or prompt[0] != prompt[1] or output[0] != output[1]
-    places = args.max_batch and parse_count(args.max_batch, "--max-batch")
-    budget = args.chunk and parse_count(args.chunk, "--chunk")
-    if args.rate is None and args.concurrency is None:
-        if vary:
-            raise InputError("lengths that vary need --concurrency or --rate")
-        _without_server(args)
-        return predict_request(at, parse_count(args.batch, "--batch"), prompt[0], output[0])
-    concurrency = args.concurrency and parse_count(args.concurrency, "--concurrency")
-    if concurrency and not vary and budget is None:
-        return predict_served(at, concurrency, prompt[0], output[0], places)
-    from ..predicting import lengths
-
-    of = lengths.between(prompt, output) if args.lengths is None else lengths.read(args.lengths)
-    asked: dict[str, Any]
-    load: dict[str, Any] = {"places": places}
-    if budget is not None:
-        load["budget"] = budget
-    if concurrency:
-        asked = {"concurrency": concurrency}
-        load |= {**asked, "requests": max(256, 4 * concurrency)}
-    else:
-        asked = {"rate": _rate(args.rate)}
-        load |= asked
-    asked |= {"prompt": _told(of.prompt), "output": _told(of.output)}
-    if of.pairs:
-        asked |= {"requests_seen": len(of.pairs)}
-    return predict_simulated(at, of, asked, **load)
+    return of_requests(
+        at,
+        batch=parse_count(args.batch, "--batch"),
+        prompt=_length(args.prompt, "--prompt"),
+        output=_length(args.output, "--output"),
+        concurrency=count("concurrency"),
+        rate=None if args.rate is None else _rate(args.rate),
+        lengths=args.lengths,
+        **server,
+    )
 
 
-def _without_server(args: argparse.Namespace) -> None:
-    for name in ("max_batch", "chunk"):
-        if getattr(args, name) is not None:
-            raise InputError(
-                f"--{name.replace('_', '-')} is of a server: give --concurrency or --rate"
-            )
-
-
-def _told(length: tuple[int, int]) -> int | str:
-    least, most = length
-    return least if least == most else f"{least}-{most}"
-
-
-def _length(text: str, what: str) -> tuple[int, int]:
+def _length(text: str | None, what: str) -> tuple[int, int] | None:
+    if text is None:
+        return None
     least, _, most = text.partition(":")
     found = parse_count(least, what), parse_count(most or least, what)
     if not 1 <= found[0] <= found[1]:

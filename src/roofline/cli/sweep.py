@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from itertools import product
+from typing import TYPE_CHECKING
 
 from ..bound import sweep as sweeping
-from ..bound.case import Case
-from ..errors import InputError
 from ..model.load import load as load_model
 from ..units import parse_count
 from . import options
+
+if TYPE_CHECKING:
+    from ..api.sweep import Sweep
 
 FORMATS = ("table", "csv", "jsonl")
 
@@ -56,7 +57,10 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sweep."""
-    curves = _curves(args)
+    found = _asked(args)
+    curves = found.curves
+    for reason in found.left_out:
+        print(f"roofline: left out: {reason}", file=sys.stderr)
     if args.format == "csv":
         sweeping.csv(curves, sys.stdout.write)
     elif args.format == "jsonl":
@@ -69,45 +73,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _curves(args: argparse.Namespace) -> list[sweeping.Curve]:
-    batches = sweeping.span(args.batch, "--batch")
-    contexts = sweeping.span(args.context or "2048", "--context")
-    drafted = parse_count(args.drafted, "--drafted")
-    models = [load_model(m, args.as_type) for m in args.models]
-    machines = [options.machine(args, name) for name in args.on or [None]]
-    weights = args.weights.split(",") if args.weights else [None]
-    caches = args.kv.split(",") if args.kv else [None]
-    layouts = list(options.layouts(args))
-    cases = len(models) * len(machines) * len(weights) * len(caches) * len(layouts)
-    size = cases * len(contexts) * len(batches)
-    if size > sweeping.MOST_STEPS or len(contexts) > 100_000:
-        raise InputError(f"{size:,} steps are too many for one sweep")
-    found: list[sweeping.Curve] = []
-    refused: list[InputError] = []
-    for model, machine, w, kv, layout in product(models, machines, weights, caches, layouts):
-        try:
-            case = Case(
-                model,
-                machine,
-                weights=w,
-                kv=kv,
-                compute=args.compute,
-                ceilings=args.ceilings,
-                usable=options.fraction(args.usable, "--usable"),
-                **layout(),
-            )
-            phase = args.phase or model.phase
-            usual = "512" if phase == "encode" else "2048"
-            case = case.for_step(sweeping.Curve(case, phase, 1, batches).step(1))
-        except InputError as error:  # this model, format or layout cannot be; others may
-            refused.append(error)
-            continue
-        found += [
-            sweeping.Curve(case, phase, context, batches, drafted)
-            for context in sweeping.span(args.context or usual, "--context").values
-        ]
-    if not found and refused:
-        raise refused[0]
-    for reason in refused:
-        print(f"roofline: left out: {reason}", file=sys.stderr)
-    return found
+def _asked(args: argparse.Namespace) -> Sweep:
+    from ..api.sweep import swept
+
+    return swept(
+        [load_model(m, args.as_type) for m in args.models],
+        [options.machine(args, name) for name in args.on or [None]],
+        batches=sweeping.span(args.batch, "--batch"),
+        contexts=sweeping.span(args.context, "--context") if args.context else None,
+        phase=args.phase,
+        drafted=parse_count(args.drafted, "--drafted"),
+        weights=args.weights.split(",") if args.weights else [None],
+        caches=args.kv.split(",") if args.kv else [None],
+        layouts=options.layouts(args),
+        compute=args.compute,
+        ceilings=args.ceilings,
+        usable=options.fraction(args.usable, "--usable"),
+    )

@@ -62,6 +62,17 @@ def load(name: str) -> Machine:
     return replace(machine, assumed=(*machine.assumed, *said)) if said else machine
 
 
+def taken(machine: Machine | str | os.PathLike[str]) -> Machine:
+    """A machine that is handed over: itself, or by its name or path.
+
+    Raises:
+        NotFound, InputError: as :func:`load`.
+    """
+    if isinstance(machine, Machine):
+        return machine
+    return load(machine) if isinstance(machine, str) else from_file(os.fspath(machine))
+
+
 def find(name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The catalogue's entry of a name, also one that a system or tool prints, and what such a
     name leaves open.

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import UnsupportedError
 from ..record import field, record
+from ..rows import Rows
 
 # What runs a product where the machine has no unit for its format: 8- and 4-bit weights are
 # widened as they are read, bf16 runs as fp16 on a machine that has only that, and so on.
@@ -155,7 +156,7 @@ class Roof:
 
 
 @record
-class Machine:
+class Machine(Rows):
     """One device (a GPU, an accelerator, a chip or a CPU socket).
 
     Attributes:
@@ -204,6 +205,21 @@ class Machine:
     def memory(self) -> Figure | None:
         """Bytes of memory that programs can have: ``usable`` where known, else all."""
         return self.usable or self.capacity
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each ceiling: its kind (datasheet or measured), what it bounds (bandwidth,
+        compute, overhead), name, value in B/s, FLOP/s or s, source, date and relative spread."""
+        units = {"bandwidth": "B/s", "compute": "FLOP/s", "overhead": "s"}
+        return [
+            {
+                "machine": self.id, "kind": kind, "what": what, "name": name,
+                "value": figure.value, "unit": unit, "source": figure.source or None,
+                "date": figure.date or None, "spread": figure.spread,
+            }
+            for kind, ceilings in (("datasheet", self.datasheet), ("measured", self.measured))
+            for what, unit in units.items()
+            for name, figure in getattr(ceilings, what).items()
+        ]  # fmt: skip
 
     @property
     def default_ceilings(self) -> str:

@@ -52,6 +52,21 @@ def load(name: str, as_type: str | None = None) -> Model:
         return _elsewhere(name, error, as_type)
 
 
+def taken(model: Model | str | os.PathLike[str], as_type: str | None = None) -> Model:
+    """A model that is handed over: itself, or by its name or path.
+
+    Raises:
+        InputError: an architecture to count it as, of a model that is loaded; or as :func:`load`.
+    """
+    if isinstance(model, Model):
+        if as_type is not None:
+            raise InputError("as_type is of a model by name: load_model(name, as_type) loads it so")
+        return model
+    if isinstance(model, str):
+        return load(model, as_type)
+    return from_path(os.fspath(model), as_type)
+
+
 _ENDINGS = (".json", ".gguf", ".safetensors")
 
 

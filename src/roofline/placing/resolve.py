@@ -15,7 +15,7 @@ from ..errors import InputError, NotFound, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Ceilings, Figure, Machine
 from ..model.formats import parse
-from ..model.load import by_name, load
+from ..model.load import by_name, load, taken
 from ..model.model import Model
 from ..parallel.layout import Parallel
 from ..points import Point
@@ -46,7 +46,7 @@ class Resolver:
         link, latency: what joins them, as for :class:`roofline.bound.Case`.
     """
 
-    model: str | None = None
+    model: Model | str | None = None
     as_type: str | None = None
     weights: str | None = None
     kv: str | None = None
@@ -131,7 +131,7 @@ class Resolver:
         if model is not None:
             self._named.add(point.model)
         if name is not None:
-            model = self._asked() if name == self.model else load(name)
+            model = self._asked() if name == self.model else taken(name)
         if model is None:
             missing.append("--model")
             return None
@@ -143,10 +143,14 @@ class Resolver:
         return model
 
     def _asked(self) -> Model:
-        return load(str(self.model), self.as_type)
+        return taken(self.model or "", self.as_type)
 
-    def _model_name(self, point: Point) -> str | None:
-        """The name that was given, unless the row is of another model; else what the file says,
+    @property
+    def _said(self) -> str:
+        return self.model.name if isinstance(self.model, Model) else str(self.model)
+
+    def _model_name(self, point: Point) -> Model | str | None:
+        """What was given, unless the row is of another model; else what the file says,
         looked for on this machine alone.
 
         Raises:
@@ -161,7 +165,7 @@ class Resolver:
             if other is None:
                 raise OtherModel(
                     f"{_where(point)}: '{(said or '?')[:60]}' of {point.parameters / 1e9:.3g} "
-                    f"billion parameters is not {self.model}, and not known"
+                    f"billion parameters is not {self._said}, and not known"
                 )
             return other
         if point.engine == "llama.cpp" and point.parameters is None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..bound.case import ALONE, Case
 from ..count.step import Group, Step
 from ..errors import InputError
 from ..machine.load import entries
-from ..machine.load import load as load_machine
+from ..machine.load import taken as taken_machine
 from ..machine.machine import Figure, Machine
-from ..model.load import load as load_model
+from ..model.load import taken as taken_model
+from ..model.model import Model
 from ..parallel.layout import Parallel
 from ..points import Part, Point, Seconds
 from ..record import replace
 from .counted import place_bytes
 from .placed import Placed, place
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,9 @@ class Typed:
     layout: Parallel = ALONE
     link: str | float | None = None
     latency: float | None = None
-    model: str | None = None
+    model: Model | str | PathLike[str] | None = None
     as_type: str | None = None
-    machine: str | None = None
+    machine: Machine | str | PathLike[str] | None = None
     weights: str | None = None
     kv: str | None = None
     compute: str | None = None
@@ -76,6 +81,15 @@ def placed(typed: Typed) -> Placed:
     if typed.flops is not None:
         raise InputError("--flops are a kernel's own, beside the --bytes that it moves")
     return _steps(typed)
+
+
+def _name(of: Model | Machine | str | PathLike[str] | None) -> str | None:
+    # As a point says it.
+    if of is None or isinstance(of, str):
+        return of
+    if isinstance(of, Machine):
+        return of.id
+    return of.name if isinstance(of, Model) else os.fspath(of)
 
 
 def _seconds(typed: Typed, tokens: float) -> float:
@@ -106,7 +120,7 @@ def _steps(typed: Typed) -> Placed:
         raise InputError(f"to place this result, give also {' '.join(missing)}")
     group = _group(typed)
     case = Case(
-        load_model(str(typed.model), typed.as_type),
+        taken_model(typed.model or "", typed.as_type),
         _machine(typed),
         weights=typed.weights,
         kv=typed.kv,
@@ -121,10 +135,10 @@ def _steps(typed: Typed) -> Placed:
         parts=(Part((group,)),),
         seconds=Seconds(_seconds(typed, tokens)),
         phase=typed.phase,
-        model=typed.model,
+        model=_name(typed.model),
         weights=typed.weights,
         kv=typed.kv,
-        machine=typed.machine,
+        machine=_name(typed.machine),
         devices=typed.layout.devices,
         layout=None if typed.layout.single else typed.layout,
         tokens=tokens,
@@ -148,7 +162,7 @@ def _machine(typed: Typed) -> Machine:
     if typed.machine is None:
         machine = Machine(id="typed", name="the machine as given", kind="cpu")
     else:
-        machine = load_machine(typed.machine)
+        machine = taken_machine(typed.machine)
     if typed.bandwidth is None and typed.peak is None:
         return machine
     sheet = machine.datasheet
@@ -163,7 +177,7 @@ def _machine(typed: Typed) -> Machine:
 
 def _ceiling(typed: Typed) -> tuple[str, str, float, float, Machine | None]:
     """Name, kind, bytes/s, spread, and the machine where one was named."""
-    machine = load_machine(typed.machine) if typed.machine else None
+    machine = taken_machine(typed.machine) if typed.machine else None
     if typed.bandwidth is not None:
         name = machine.name if machine else "the memory as given"
         return name, "measured", typed.bandwidth, 0.01, machine
@@ -202,9 +216,9 @@ def _counted(typed: Typed, bytes_: float, seconds: float, *, counted: str) -> Pl
     point = Point(
         parts=(Part((Group(typed.batch, 1, 0),)),),
         seconds=Seconds(seconds),
-        model=typed.model,
+        model=_name(typed.model),
         weights=typed.weights,
-        machine=typed.machine,
+        machine=_name(typed.machine),
         devices=typed.layout.devices,
         extra=extra,
     )
@@ -251,8 +265,8 @@ def _ratio(typed: Typed) -> Placed:
     point = Point(
         parts=(Part((Group(1, 1, 0),)),),
         seconds=Seconds(1 / typed.tokens_per_s),
-        model=typed.model,
-        machine=typed.machine,
+        model=_name(typed.model),
+        machine=_name(typed.machine),
         extra={"counted": "ratio", "roof": typed.roof},
     )
     return place_bytes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -58,6 +58,25 @@ def observed(pairs: Iterable[tuple[int, int]]) -> Lengths:
     held = tuple(pairs)
     first, second = zip(*held, strict=True)
     return Lengths((min(first), max(first)), (min(second), max(second)), held)
+
+
+def given(pairs: Iterable[tuple[int, int]]) -> Lengths:
+    """The same, handed over as values.
+
+    Raises:
+        InputError: none, too many, or not two whole numbers from 1.
+    """
+    found: list[tuple[int, int]] = []
+    for number, pair in enumerate(pairs, 1):
+        where = f"--lengths, request {number}"
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise InputError(f"{where}: not a pair of prompt and output tokens: {str(pair)[:40]}")
+        found.append(_pair((str(pair[0]), str(pair[1])), where))
+        if len(found) > MOST_LINES:
+            raise InputError(f"--lengths: more than {MOST_LINES:,} requests")
+    if not found:
+        raise InputError("--lengths: no requests in it")
+    return observed(found)
 
 
 PROMPT = frozenset(

@@ -9,6 +9,7 @@ from ..bound import hold
 from ..bound.explanation import accepted
 from ..count.step import Step
 from ..errors import InputError
+from ..rows import Rows
 from .interval import Interval
 from .lengths import Lengths
 from .predictor import Predictor
@@ -23,7 +24,7 @@ SCHEMA = "roofline.predict/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Rows):
     """A predicted time and what it is made of.
 
     Attributes:
@@ -62,6 +63,26 @@ class Prediction:
     def of_bound(self) -> float:
         """Share of the roof that is reached."""
         return self.roof_s / float(self.parts.total) if self.share is None else self.share
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row: each time with its interval in seconds, tokens a second, the bound."""
+        case = self.predictor.case
+        found: dict[str, Any] = {
+            "model": case.model.name, "machine": case.machine.id, "weights": case.weights,
+            "kv": case.kv, "devices": case.parallel.devices, "engine": self.predictor.profile.id,
+            "kind": self.kind,
+        }  # fmt: skip
+        found |= {name: value for name, value in self.asked.items() if name != "groups"}
+        spans = {f"{name}_s": time for name, time in self.times.items()}
+        for name, span in {**spans, "tokens_per_s": self.tokens_per_s}.items():
+            found |= {name: span.value, f"{name}_low": span.low, f"{name}_high": span.high}
+        return [found | {"bound_s": self.roof_s, "of_bound": self.of_bound}]
+
+    def __str__(self) -> str:
+        from ..say.predicted import text
+        from ..words import choose
+
+        return text(self, choose(None))
 
     def to_json(self) -> dict[str, Any]:
         """The answer as data, SI base units."""

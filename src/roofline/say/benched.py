@@ -60,3 +60,11 @@ def event(seen: Any, words: Words) -> str:
     known = words.joined((words(key) for key in marks if words.has(key)), "sides")
     said += words("why.note", notes=known) if known else ""
     return words("joint.colon", head=head, text=said)
+
+
+def notice(seen: Any, words: Words) -> str:
+    """What is told beside the jobs: what is made ready, what differs from an earlier run."""
+    if seen.code == "plain":
+        return str(seen.values["text"])
+    said = {n: words.joined(v) if isinstance(v, tuple) else v for n, v in seen.values.items()}
+    return words(f"bench.{seen.code}", **said)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import words as _words
+from ..bound.case import DEFAULT_USABLE
 from ..bound.explanation import Explanation, explain
 from ..chart.layout import Mark, Plane, Stroke, lay_out
 from ..chart.picture import draw
@@ -20,11 +21,16 @@ from ..count.step import Step
 from ..errors import InputError, MissingExtra
 from ..files.whole import writing_bytes
 from ..machine.machine import Machine
+from ..model.formats import Format
 from ..model.model import Model
+from ..parallel.layout import Parallel
+from ..spelled import spelled
 from ..units import digits
 from . import capacity
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from matplotlib.axes import Axes
 
 FORMATS = ("svg", "png", "pdf")
@@ -48,16 +54,35 @@ _MARK: dict[str, dict[str, Any]] = {
 }
 
 
+@spelled(
+    model=(
+        "a model's name, a path, a Model or an Explanation",
+        "str",
+        "PathLike",
+        "Model",
+        "Explanation",
+    )
+)
 def plot(
-    model: Model | str | Explanation,
-    machine: Machine | str | None = None,
+    model: Model | str | PathLike[str] | Explanation,
+    machine: Machine | str | PathLike[str] | None = None,
     step: Step | None = None,
     *,
+    batch: int | None = None,
+    context: int | None = None,
     ax: Axes | None = None,
     language: str | None = None,
     title: bool = True,
     foot: str = "",
-    **options: Any,
+    weights: str | Format | None = None,
+    kv: str | Format | None = None,
+    compute: str | None = None,
+    ceilings: str | None = None,
+    usable: float = DEFAULT_USABLE,
+    parallel: Parallel | None = None,
+    link: str | float | None = None,
+    latency: float | None = None,
+    as_type: str | None = None,
 ) -> Axes:
     """Draw a step under its roof.
 
@@ -67,11 +92,13 @@ def plot(
         language: ``en`` or ``zh``; by default the locale's.
         title: whether model, formats, step and machine go above it.
         foot: a small line below a new figure, such as :func:`sources_of` gives.
-        options: ``weights``, ``kv``, ``compute``, ``ceilings``, ``usable``.
+        batch, context, weights, kv, compute, ceilings, usable, parallel, link, latency, as_type:
+            as for :func:`roofline.explain`.
 
     Raises:
         MissingExtra: Matplotlib is not installed.
         RooflineError: a name, file, format or precision that cannot be used.
+        TypeError: an unknown keyword, or a value of another kind.
     """
     try:
         from matplotlib.figure import Figure
@@ -82,7 +109,11 @@ def plot(
     elif machine is None:
         raise InputError("a plot needs a machine: plot(model, machine)")
     else:
-        e = explain(model, machine, step, **options)
+        e = explain(
+            model, machine, step, batch=batch, context=context, weights=weights, kv=kv,
+            compute=compute, ceilings=ceilings, usable=usable, parallel=parallel, link=link,
+            latency=latency, as_type=as_type,
+        )  # fmt: skip
     words = _words.choose(language)
     if ax is None:
         figure = Figure(figsize=(7.2, 4.6), dpi=100, layout="constrained")
