@@ -225,6 +225,7 @@ def test_every_control_by_mouse(visit):
         settled(page)
         assert page.locator("circle.here").count() == 1
         page.click(".levers button >> nth=0")
+        settled(page)
         page.click("text=The picture as a table")
         page.locator(".twin tbody tr").nth(10).wait_for(state="attached")
 
