@@ -2,18 +2,26 @@
 
 ``dataclasses`` writes and compiles six methods for each class and imports ``inspect`` to do so:
 on the way to one answer that was half of the time of ``roofline explain`` (45 classes, 60 of
-110 ms). A record compiles one, its ``__init__``, when it is first made; the others are shared.
+110 ms). A record compiles one, its ``__init__``, once it is made often; the others are shared.
 Type checkers see it as a frozen dataclass. Records keep a ``__dict__``, so
 ``functools.cached_property`` works on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, NoReturn, TypeVar, dataclass_transform
 
-T = TypeVar("T")
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+    T = TypeVar("T")
+else:
+
+    def dataclass_transform(**_: Any) -> Callable[[T], T]:
+        """What only type checkers read."""
+        return lambda made: made
 
 
 class _Missing:
@@ -73,17 +81,55 @@ def _hidden(default: Any) -> bool:
     return isinstance(default, _Missing) and not default.compare
 
 
+OFTEN = 12
+"""Instances of a class that are filled by hand before its ``__init__`` is compiled, which takes as
+long as filling thirty of them."""
+
+
 class _Init:
-    """An ``__init__`` that is compiled, and put in its own place, when it is first asked for."""
+    """An ``__init__`` that fills by hand at first, and is compiled, and put in its own place, once
+    it is often asked for, or given what it does not take."""
 
     def __init__(self, cls: type, fields: dict[str, Any]) -> None:
         self.of = cls, fields
+        self.names = tuple(fields)
+        self.left = OFTEN
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or not self.left:
+            made = self._compiled()
+            return made if instance is None else made.__get__(instance, owner)
+        self.left -= 1
+
+        def fill(*args: Any, **given: Any) -> None:
+            values = dict(zip(self.names, args, strict=False))
+            cls, fields = self.of
+            if (
+                len(args) > len(fields)
+                or given.keys() - fields.keys()
+                or given.keys() & values.keys()
+            ):
+                self._compiled()(instance, *args, **given)
+            values |= given
+            for name in fields.keys() - values.keys():
+                default = fields[name]
+                if default is _NONE:
+                    self._compiled()(instance, *args, **given)
+                values[name] = _made(default)
+            instance.__dict__.update(values)
+            if hasattr(cls, "__post_init__"):
+                instance.__post_init__()
+
+        return fill
+
+    def _compiled(self) -> Any:
         cls: Any = self.of[0]
-        made = _init(*self.of)
-        cls.__init__ = made
-        return made if instance is None else made.__get__(instance, owner)
+        made = cls.__init__ = _init(*self.of)
+        return made
+
+
+def _made(default: Any) -> Any:
+    return default.make() if isinstance(default, _Missing) and default.make else default
 
 
 def _init(cls: type, fields: dict[str, Any]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ from functools import wraps
 
 from .errors import InputError
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which takes 5 ms
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
     from collections.abc import Callable
     from re import Match

@@ -17,8 +17,6 @@ mix of arithmetic takes as long as its traffic: FLOPs / (Σ FLOPs/peak · bandwi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from ..count.step import Group, Quantity, Step
 from ..count.work import Terms, Work, merge
@@ -31,6 +29,11 @@ from ..parallel.layout import Parallel
 from ..record import record
 from ..words.note import Note
 from .chain import Bound, Chain, OperatorBound
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["Bound", "Case", "Climb", "Fit", "OperatorBound"]
 

@@ -9,13 +9,16 @@ traffic: bytes sent over a link, and messages that each take at least its latenc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from ..count.step import Number, Quantity, Step
 from ..count.work import Operator, Work
 from ..machine.links import Wire, Wiring
 from ..machine.machine import Figure
 from ..record import record
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @record

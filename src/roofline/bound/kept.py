@@ -6,11 +6,14 @@ They are found by being the very objects that were asked about, which are held o
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from ..machine.machine import Machine
 from ..model.model import Model
 from .case import Case
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST = 64
 """Cases, and encoders, that are kept: those asked for last."""

@@ -11,12 +11,15 @@ step by the overlapped bound, before over after, so it is the most that the chan
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..count.step import Step
 from ..errors import RooflineError
 from ..record import field, record, replace
 from .case import Bound, Case, Climb, Fit
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 BOUND_CODES = ("memory:weights", "memory:kv", "memory:state", "compute", "communication")
 CODES = (*BOUND_CODES, "capacity", "overhead", "kernel", "routing", "suspect")

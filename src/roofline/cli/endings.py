@@ -11,10 +11,13 @@ import codecs
 import contextlib
 import os
 import sys
-from types import TracebackType
-from typing import Any
 
 from ..errors import MissingExtra, RooflineError
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
 
 NEEDED = {"numpy": "NumPy", "shtab": "shtab"}
 """What an installation brings by itself; a checkout that was never installed may lack it."""

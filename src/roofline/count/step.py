@@ -30,12 +30,17 @@ from __future__ import annotations
 
 import math
 from operator import index
-from typing import Any
 
 from ..errors import InputError
 from ..record import record, replace
 
-Number = Any
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
+
+    Number = Any
+else:
+    Number = object
 """An int, a float, or a NumPy array of them."""
 
 LARGEST = 1 << 40

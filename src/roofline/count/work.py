@@ -8,10 +8,12 @@ steps (:meth:`Work.matrix`), and from JSON: one formula, no second model that dr
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..record import field, record
 from .step import ONE, TOKENS, Group, Number, Quantity, Step
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 Terms = tuple[tuple[Quantity, float], ...]
 """Coefficients over quantities: the value is Σ coefficient · quantity."""

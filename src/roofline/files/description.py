@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ..errors import InputError
 from .regular import opened
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_BYTES = 32 << 20
 """A config.json is a few kilobytes; beyond this it is not one."""

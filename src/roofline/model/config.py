@@ -7,11 +7,13 @@ that a structural key that no reader understood is refused rather than ignored.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import InputError, UnsupportedError
 from ..files.description import parse_json, read_json, short
 from . import keys
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 LIMITS = {"layers": 10_000, "width": 1 << 24, "vocab": 1 << 28, "experts": 1 << 16}
 

@@ -7,12 +7,14 @@ is read once: neither k, nor min(E, k·N), nor all E.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..count.step import TOKENS, touched
 from ..count.work import Operator
 from ..record import record, replace
 from .parts import LayerPricing, Linear, divide, linear, whole
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @record

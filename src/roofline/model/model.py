@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Protocol
 
 from ..count.step import ROWS, SEQUENCES, TOKENS
 from ..count.work import Operator, Work
@@ -13,6 +11,13 @@ from ..record import field, record, replace
 from . import formats
 from .formats import BF16, Format
 from .parts import LayerPart, Linear, linear, parameters, whole
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+else:
+    Protocol = object
 
 
 class Scheme(Protocol):

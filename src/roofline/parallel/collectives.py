@@ -25,8 +25,6 @@ tensor parallelism needs anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..count.reach import Reach
 from ..count.step import ONE, ROWS, TOKENS, Quantity
 from ..count.work import Operator
@@ -36,6 +34,10 @@ from ..model.parts import LayerPart, whole
 from ..record import replace
 from .layout import Parallel
 from .shard import divided
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TAKEN_IN = {"fp8": 1 + 4 / 128, "int8": 1.0, "fp4": 0.5 + 1 / 16}
 """Bytes of an element that products in a narrow precision take in, scales of blocks included

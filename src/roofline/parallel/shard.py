@@ -10,8 +10,6 @@ left over goes to the stages before the last one, which has the head.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import InputError, UnsupportedError
 from ..machine.links import divisors
 from ..model.ffn import Experts
@@ -19,6 +17,10 @@ from ..model.model import Layer, Model
 from ..model.parts import LayerPart
 from ..record import replace
 from .layout import MOST, Parallel
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 LARGEST_TRIED = 1024
 """Divisors up to this are looked for when a split is impossible."""

@@ -13,7 +13,6 @@ taken to be hit evenly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..count.step import ONE, Quantity
 from ..count.work import BYTES, Operator, Work
@@ -23,6 +22,10 @@ from ..record import record, replace
 from .collectives import talk
 from .layout import Parallel
 from .shard import stages
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @record

@@ -9,7 +9,6 @@ each label. New labels are new rows; the reader below stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ...errors import InputError
 from ...record import field, record
@@ -20,6 +19,10 @@ from ..ffn import Mlp
 from ..model import Layer, Model, gather
 from ..parts import LayerPart, Linear
 from .common import frame, head_width
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from typing import Any
 
 Builder = Callable[[Config, "Family", str], tuple[LayerPart, ...]]
 """The parts that a label stands for; the config is as its layer sees it."""

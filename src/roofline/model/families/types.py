@@ -7,13 +7,15 @@ class then says what it is. ``classes.json`` maps classes to types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ... import catalogue
 from ...errors import InputError, UnsupportedError
 from ...pattern import pattern
 from ...words.note import Note
 from ..config import Config, short
+
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ALIASES = {
     "Yi": "llama", "LLaMA": "llama", "code_llama": "llama", "codellama": "llama",
