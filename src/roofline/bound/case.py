@@ -210,8 +210,16 @@ class Case:
         self._sums = self.chains[0].sums()
         crossing = self.chains[0].where_matrices_cross()
         self._linear_crossing = crossing * self._unit if crossing is not None else None
-        self._stores = tuple((_held(work), work.resident) for work in rounds)
-        self._spaces = tuple({op.activations for op in self.work.operators if op.activations})
+        stores = [(_held(work), work.resident) for work in rounds]
+        spaces = {op.activations for op in self.work.operators if op.activations}
+        # What fit() asks of one sequence, each quantity once, and terms by its number.
+        alone = dict.fromkeys(q for terms in (*spaces, *(t for t, _ in stores)) for q, _ in terms)
+        self._alone = tuple(alone)
+        number = {q: i for i, q in enumerate(alone)}
+        self._stores = tuple(
+            (tuple((number[q], c) for q, c in terms), resident) for terms, resident in stores
+        )
+        self._spaces = tuple(tuple((number[q], c) for q, c in terms) for terms in spaces)
 
     @property
     def _unit(self) -> int:
@@ -370,18 +378,27 @@ class Case:
         """What fits in memory beside the weights, sequences like the first group's."""
         first = step.groups[0]
         one = (Group(1, first.new_tokens, first.past, first.all_logits),)
-        workspace = max(sum(c * q.value(one) for q, c in terms) for terms in self._spaces)
+        v = [q.value(one) for q in self._alone]
+        workspace = 0.0
+        for terms in self._spaces:
+            space = 0
+            for i, c in terms:
+                space += c * v[i]
+            if space > workspace:
+                workspace = space
         memory = self.machine.memory
         layout = self.parallel
         each_space = workspace / layout.waves if layout.waves > 1 else workspace
         fullest: list[tuple[int, float, float]] = []  # batch, less its weights, a sequence's cache
         for terms, resident in self._stores:
-            held = sum(c * q.value(one) for q, c in terms)
+            held = 0.0
+            for i, c in terms:
+                held += c * v[i]
             most = LARGEST_BATCH
             if memory is not None:
                 room = memory.value * self.usable - resident
                 for group in step.groups[1:]:
-                    room -= sum(c * q.value((group,)) for q, c in terms)
+                    room -= sum(c * self._alone[i].value((group,)) for i, c in terms)
                 if each := held + each_space:
                     most = max(0, math.floor(room / each)) * layout.dp
                 elif room < 0:

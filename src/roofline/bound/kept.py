@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from ..errors import RooflineError
 from ..machine.machine import Machine
 from ..model.model import Model
 from .case import Case
@@ -19,6 +20,7 @@ MOST = 64
 """Cases, and encoders, that are kept: those asked for last."""
 
 _CASES: deque[tuple[Case, Model, Machine, dict[str, Any]]] = deque(maxlen=MOST)
+_VARIANTS: deque[tuple[Case, dict[str, Any], Case | RooflineError]] = deque(maxlen=4 * MOST)
 _ENCODERS: deque[tuple[Model, Model]] = deque(maxlen=MOST)
 
 
@@ -29,6 +31,26 @@ def case(model: Model, machine: Machine, options: dict[str, Any]) -> Case:
             return kept
     made = Case(model, machine, **options)
     _CASES.appendleft((made, model, machine, options))
+    return made
+
+
+def variant(of: Case, **changes: Any) -> Case:
+    """:meth:`Case.using`, priced once: levers ask about the same changes at every step.
+
+    Raises:
+        RooflineError: the case cannot be so.
+    """
+    for case, said, kept in tuple(_VARIANTS):
+        if case is of and said == changes:
+            if isinstance(kept, RooflineError):
+                raise kept
+            return kept
+    try:
+        made = of.using(**changes)
+    except RooflineError as error:
+        _VARIANTS.appendleft((of, changes, error.with_traceback(None)))
+        raise
+    _VARIANTS.appendleft((of, changes, made))
     return made
 
 

@@ -16,6 +16,7 @@ from ..count.step import Step
 from ..errors import RooflineError
 from ..record import field, record, replace
 from .case import Bound, Case, Climb, Fit
+from .kept import variant
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
 
     def ask(code: str, values: dict[str, Any], **changes: Any) -> None:
         try:
-            other = case.using(**changes)
-            gain = _gain(case, other, step)
+            other = variant(case, **changes)
+            gain = _gain(case, other, step, bound)
         except RooflineError:
             return  # a format this machine has no ceiling for is no lever here
         if gain is None:
@@ -141,14 +142,15 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
     return tuple(sorted(kept, key=lambda lever: -lever.gain))
 
 
-def _gain(before: Case, after: Case, step: Step) -> float | None:
+def _gain(before: Case, after: Case, step: Step, bound: Bound) -> float | None:
     # Like with like: where only one of the two has to borrow a ceiling of the other kind, both
     # are held against that kind throughout.
-    if before.borrowed != after.borrowed:
-        kind = "measured" if before.roof.kind == "datasheet" else "datasheet"
-        before, after = (case.using(ceilings=kind) for case in (before, after))
-        if before.borrowed or after.borrowed:
-            return None
+    if before.borrowed == after.borrowed:
+        return bound.overlapped_s / after.bound(step).overlapped_s
+    kind = "measured" if before.roof.kind == "datasheet" else "datasheet"
+    before, after = (variant(case, ceilings=kind) for case in (before, after))
+    if before.borrowed or after.borrowed:
+        return None
     return before.bound(step).overlapped_s / after.bound(step).overlapped_s
 
 
@@ -181,7 +183,7 @@ def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
         if not joined and case.options["link"] is None:
             changes["link"] = math.inf  # nothing known of a link: at most what a perfect one gives
         try:
-            after = case.using(**changes).bound(step)
+            after = variant(case, **changes).bound(step)
         except RooflineError:
             continue  # it does not divide so, or no link joins so many
         serial = bound.serial_s / after.serial_s
