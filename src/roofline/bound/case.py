@@ -384,8 +384,7 @@ class Case:
             space = 0
             for i, c in terms:
                 space += c * v[i]
-            if space > workspace:
-                workspace = space
+            workspace = max(workspace, space)
         memory = self.machine.memory
         layout = self.parallel
         each_space = workspace / layout.waves if layout.waves > 1 else workspace
