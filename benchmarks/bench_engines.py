@@ -41,7 +41,7 @@ def climb(engine: str, weights: str, args: argparse.Namespace) -> None:
     )
     chosen = choose(request)
     measurer = chosen.open()
-    looker = chosen.looker(measurer.setup.precisions, print)
+    probe = chosen.probe(measurer.setup.precisions, print)
     first: list[float] = []
 
     def show(event: drive.Event) -> None:
@@ -67,12 +67,10 @@ def climb(engine: str, weights: str, args: argparse.Namespace) -> None:
         print(line(cells, args.markdown), flush=True)
 
     try:
-        drive.run(
-            measurer, chosen.plan, looker=looker, machine="here", facts=chosen.facts, tell=show
-        )
+        drive.run(measurer, chosen.plan, probe=probe, machine="here", facts=chosen.facts, tell=show)
     finally:
-        if looker is not None:
-            looker.close()
+        if probe is not None:
+            probe.close()
         measurer.close()
         chosen.clean()
 

@@ -32,10 +32,10 @@ def said(url: str) -> tuple[float, float]:
     """Tokens that the server has generated, and the seconds it says they took."""
     with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
         lines = answer.read().decode().splitlines()
-    found = dict(line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+    result = dict(line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
     return (
-        float(found.get("llamacpp:tokens_predicted_total", 0)),
-        float(found.get("llamacpp:tokens_predicted_seconds_total", 0)),
+        float(result.get("llamacpp:tokens_predicted_total", 0)),
+        float(result.get("llamacpp:tokens_predicted_seconds_total", 0)),
     )
 
 
@@ -63,7 +63,7 @@ def main() -> None:
         for batch in batches:
             before = said(url)
             plan = Plan((Job("decode", batch, args.prompt),), (), args.seconds)
-            (point,) = drive.run(client, plan, looker=probe, machine="here")
+            (point,) = drive.run(client, plan, probe=probe, machine="here")
             after = said(url)
             tokens = max(1.0, after[0] - before[0])
             placed = place(*Resolver(weights="q4_k").case(point))

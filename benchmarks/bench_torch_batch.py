@@ -56,11 +56,11 @@ def child(args: argparse.Namespace) -> None:
             after = resource.getrusage(resource.RUSAGE_SELF)
             faults.append(after.ru_minflt - before.ru_minflt)
             runner.rewind()
-        found = {"batch": batch, "s": min(times), "faults": statistics.median(faults)}
+        result = {"batch": batch, "s": min(times), "faults": statistics.median(faults)}
         if args.profile:
-            found["top"] = profiled(runner)
+            result["top"] = profiled(runner)
         runner.close()
-        print(json.dumps(found), flush=True)
+        print(json.dumps(result), flush=True)
 
 
 def profiled(runner) -> list[tuple[str, float, int]]:
@@ -103,19 +103,19 @@ def main() -> None:
                 check=True,
             )
             for line in run.stdout.splitlines():
-                found = json.loads(line)
-                key = (name, found["batch"])
-                if key not in best or found["s"] < best[key]["s"]:
-                    best[key] = found
-    for (name, batch), found in best.items():
+                result = json.loads(line)
+                key = (name, result["batch"])
+                if key not in best or result["s"] < best[key]["s"]:
+                    best[key] = result
+    for (name, batch), result in best.items():
         other = best["kept", batch]
-        more = found["faults"] - other["faults"]
-        each = f"{(found['s'] - other['s']) / more * 1e9:12.0f}" if more > 0 else f"{'':12}"
+        more = result["faults"] - other["faults"]
+        each = f"{(result['s'] - other['s']) / more * 1e9:12.0f}" if more > 0 else f"{'':12}"
         print(
-            f"{name:10}{batch:6}{found['s'] * 1e3:9.1f}{batch / found['s']:10.1f}"
-            f"{found['faults']:9.0f}{each}"
+            f"{name:10}{batch:6}{result['s'] * 1e3:9.1f}{batch / result['s']:10.1f}"
+            f"{result['faults']:9.0f}{each}"
         )
-        for key, share, calls in found.get("top", ()):
+        for key, share, calls in result.get("top", ()):
             print(f"{'':16}{share:6.0%}  {key} × {calls}")
     return None
 

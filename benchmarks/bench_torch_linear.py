@@ -78,10 +78,10 @@ def heard(**about) -> None:
         one = re.findall(r"onednn_verbose,.*?exec,cpu,(\w+),([\w:+]+)", said)
         mkl = re.findall(r"MKL_VERBOSE (\w*GEM[MV]\w*)\(", said)
         weights = re.findall(r"wei:\w+:\w*:\w+:(\w+)", said)
-        found = [f"oneDNN {kind} {how}" for kind, how in one]
-        found += [f"weights as {order}" for order in weights]
-        found += [f"MKL {name}" for name in mkl]
-        print(f"  {what}: {' + '.join(dict.fromkeys(found)) or 'neither oneDNN nor MKL'}")
+        result = [f"oneDNN {kind} {how}" for kind, how in one]
+        result += [f"weights as {order}" for order in weights]
+        result += [f"MKL {name}" for name in mkl]
+        print(f"  {what}: {' + '.join(dict.fromkeys(result)) or 'neither oneDNN nor MKL'}")
 
 
 def main() -> None:

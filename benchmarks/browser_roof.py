@@ -128,7 +128,7 @@ def measured(browser, address, part):
     tab.click("#live-start")
     tab.wait_for_selector("#live-start:enabled", timeout=120_000)
     seconds = time.perf_counter() - start
-    found = {
+    result = {
         "seconds": seconds,
         "messages": [
             m
@@ -138,7 +138,7 @@ def measured(browser, address, part):
         "tasks": tasks(json.loads(browser.stop_tracing())),
     }
     context.close()
-    return found
+    return result
 
 
 def tasks(trace):
@@ -147,13 +147,13 @@ def tasks(trace):
     events = trace["traceEvents"]
     names = [e for e in events if e.get("name") == "thread_name"]
     main = {(e["pid"], e["tid"]) for e in names if e["args"]["name"] == "CrRendererMain"}
-    found = [
+    result = [
         (e["dur"] / 1e3, e.get("tdur", 0) / 1e3)
         for e in events
         if (e["pid"], e["tid"]) in main and e.get("ph") == "X" and e["name"] == "RunTask"
     ]
-    wall, cpu = (max((t[i] for t in found), default=0.0) for i in (0, 1))
-    return {"wall_ms": wall, "cpu_ms": cpu, "total_cpu_ms": sum(t[1] for t in found)}
+    wall, cpu = (max((t[i] for t in result), default=0.0) for i in (0, 1))
+    return {"wall_ms": wall, "cpu_ms": cpu, "total_cpu_ms": sum(t[1] for t in result)}
 
 
 def of(run, kind, **wanted):
@@ -209,14 +209,14 @@ def main():
 def report(reads, product, run, threads):
     ratios = {}
     for n, values in sorted(reads.items()):
-        for found in of(run, "read", threads=n):
-            best = found["best"] / max(values)
-            median = found["median"] / statistics.median(values)
+        for result in of(run, "read", threads=n):
+            best = result["best"] / max(values)
+            median = result["median"] / statistics.median(values)
             ratios[f"read, {n} thread(s): best / C's best"] = best
             ratios[f"read, {n} thread(s): median / C's median"] = median
             print(
-                f"read {n} thread(s): page {found['best'] / 1e9:.1f} (median "
-                f"{found['median'] / 1e9:.1f}), C {max(values) / 1e9:.1f} (median "
+                f"read {n} thread(s): page {result['best'] / 1e9:.1f} (median "
+                f"{result['median'] / 1e9:.1f}), C {max(values) / 1e9:.1f} (median "
                 f"{statistics.median(values) / 1e9:.1f}) GB/s"
             )
     for roof in of(run, "roof"):

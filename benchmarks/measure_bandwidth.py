@@ -113,8 +113,8 @@ def ours(native, places, kind: str, size: int, members: int) -> Ways:
 
 def c_ways(library, buffers: list[Buffer], kind: str, size: int, members: int) -> Ways:
     """C in each of the placements that we try, so that neither has more chances."""
-    found = [c_ways_in(library, buffer, kind, size, members) for buffer in buffers]
-    return {f"{name} {i}": way for i, ways in enumerate(found) for name, way in ways.items()}
+    result = [c_ways_in(library, buffer, kind, size, members) for buffer in buffers]
+    return {f"{name} {i}": way for i, ways in enumerate(result) for name, way in ways.items()}
 
 
 def c_ways_in(library, buffer: Buffer, kind: str, size: int, members: int) -> Ways:
@@ -223,8 +223,8 @@ def likwid_ways(kind: str, total: int, members: int) -> Ways:
 
         def run() -> float:
             done = subprocess.run(command, check=False, capture_output=True, text=True)
-            found = re.search(r"MByte/s:\s+([\d.]+)", done.stdout)
-            return float(found[1]) * 1e6 if found else 0.0
+            result = re.search(r"MByte/s:\s+([\d.]+)", done.stdout)
+            return float(result[1]) * 1e6 if result else 0.0
 
         return run
 
@@ -249,14 +249,14 @@ def compare(rounds: int, contenders: dict[str, Ways]) -> dict[str, list[float]]:
 
 def others(kind: str, total: int, members: int) -> dict[str, Ways]:
     """The contenders that bring their own memory, as far as they are installed."""
-    found = {}
+    result = {}
     # numba changes the OpenMP thread count of the others when there is one thread
     for name, make in (("torch", torch_ways), ("numba", numba_ways))[: 1 if CPU_TIME else 2]:
         with contextlib.suppress(ImportError):
-            found[name] = make(kind, total, members)
+            result[name] = make(kind, total, members)
     if shutil.which("likwid-bench") and not CPU_TIME:
-        found["likwid"] = likwid_ways(kind, total, members)
-    return {name: ways for name, ways in found.items() if ways}
+        result["likwid"] = likwid_ways(kind, total, members)
+    return {name: ways for name, ways in result.items() if ways}
 
 
 def main() -> None:

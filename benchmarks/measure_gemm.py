@@ -77,7 +77,7 @@ def rate(call: Callable[[], object], flops: float, window: float = 0.05) -> floa
 
 def search(precision: str, guess: float) -> list[tuple[str, Callable[[], float]]]:
     """The three best calls found, each as a window."""
-    found: list[tuple[float, str, Callable[[], float]]] = []
+    result: list[tuple[float, str, Callable[[], float]]] = []
     slow: dict[str, float] = {}  # the FLOP from which a call takes too long to be tried
     for shape in sorted(itertools.product(SIDES, repeat=3), key=math.prod):
         flops = 2.0 * shape[0] * shape[1] * shape[2]
@@ -96,9 +96,9 @@ def search(precision: str, guess: float) -> list[tuple[str, Callable[[], float]]
             def window(call: Callable[[], object] = call, flops: float = flops) -> float:
                 return rate(call, flops)
 
-            found.append((max(window(), window()), label, window))
-            found = sorted(found, key=lambda row: -row[0])[:3]
-    return [(label, window) for _, label, window in found]
+            result.append((max(window(), window()), label, window))
+            result = sorted(result, key=lambda row: -row[0])[:3]
+    return [(label, window) for _, label, window in result]
 
 
 def main() -> None:

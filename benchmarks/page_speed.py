@@ -57,17 +57,17 @@ def frames(events: list[dict[str, object]]) -> dict[str, list[float]]:
     and by the CPU (where other programs count little), and all of it, the rest done when idle."""
     main = {"EventDispatch", "FireAnimationFrame", "FireIdleCallback", "UpdateLayoutTree", "Layout",
             "PrePaint", "Paint", "Layerize", COMMIT}  # fmt: skip
-    found = sorted(
+    result = sorted(
         (e for e in events if e.get("ph") == "X" and e["name"] in main), key=lambda e: e["ts"]
     )
     keys = [
-        e for e in found
+        e for e in result
         if e["name"] == "EventDispatch" and e["args"]["data"]["type"] == "keydown"
     ]  # fmt: skip
     times: dict[str, list[float]] = {"clock": [], "cpu": [], "all": []}
     for i, key in enumerate(keys):
         until = keys[i + 1]["ts"] if i + 1 < len(keys) else float("inf")
-        mine = [e for e in found if key["ts"] <= e["ts"] < until and e["tid"] == key["tid"]]
+        mine = [e for e in result if key["ts"] <= e["ts"] < until and e["tid"] == key["tid"]]
         # Waiting for the frame to begin is the display's time, not ours: work is added up.
         shown = mine[: _shown(mine)]
         times["clock"].append(_outer(shown, "dur") / 1000)

@@ -53,8 +53,8 @@ NAN = float("nan")
 @lru_cache(maxsize=64)
 def config(name: str) -> dict[str, Any]:
     """A model's config.json."""
-    found: dict[str, Any] = catalogue.find(MODELS.get(name, name), entries(), "model")["config"]
-    return found
+    result: dict[str, Any] = catalogue.find(MODELS.get(name, name), entries(), "model")["config"]
+    return result
 
 
 @lru_cache(maxsize=64)
@@ -116,11 +116,11 @@ def llm_analysis(compute: float, memory: float) -> Peer:
         batch, prompt, output = lengths(row)
         tp = int(row.get("n_gpu") or 1)
         one = analysis(row["model"], row["machine"], tp, kinds[row["precision"]])
-        found = one.inference(batch, seq_len=prompt, num_tokens_to_generate=output)
-        decode = float(found["total_decode_latency"])
+        result = one.inference(batch, seq_len=prompt, num_tokens_to_generate=output)
+        decode = float(result["total_decode_latency"])
         if "test" in row:  # seconds a token
             return decode / output
-        return float(found["prefill_latency"]) + decode
+        return float(result["prefill_latency"]) + decode
 
     return predict
 
@@ -198,11 +198,11 @@ def aiconfigurator(folder: str) -> Peer:
     def handle(name: str, system: str, engine: str, tp: int) -> Any:
         path = os.path.join(folder, name.replace("/", "--"))
         os.makedirs(path, exist_ok=True)
-        told = {**config(name)}
-        if told["model_type"] == "mistral":  # which it does not know; the same layers
-            told |= {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+        said = {**config(name)}
+        if said["model_type"] == "mistral":  # which it does not know; the same layers
+            said |= {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
         with open(os.path.join(path, "config.json"), "w", encoding="utf-8") as file:
-            json.dump(told, file)
+            json.dump(said, file)
         try:
             return EngineHandle(compile_engine(path, system, engine, tp_size=tp))
         except Exception as error:
@@ -267,7 +267,7 @@ def fitted(
 def compare(suite: Suite, rows: Any, peers: Mapping[str, Any]) -> None:
     """A line for each predictor, on the rows that all of them predict."""
     held = nearest(suite.name, shipped()) or {}
-    found = {
+    result = {
         "plain roof": suite.bound,
         "one constant, machine left out": suite.constant("machine"),
         **peers,
@@ -275,11 +275,11 @@ def compare(suite: Suite, rows: Any, peers: Mapping[str, Any]) -> None:
         "roofline, model left out": suite.left_out("model"),
         "roofline, as shipped": suite.predict({**suite.fixed, **held}),
     }
-    found = {n: p for n, p in found.items() if np.isfinite(p[rows]).any()}
-    kept = rows & np.all([np.isfinite(p) for n, p in found.items() if n in peers], axis=0)
+    result = {n: p for n, p in result.items() if np.isfinite(p[rows]).any()}
+    kept = rows & np.all([np.isfinite(p) for n, p in result.items() if n in peers], axis=0)
     print(f"\n{suite.name}: {int(kept.sum())} rows\n")
     print("| predictor | median error |\n|---|---|")
-    for name, p in found.items():
+    for name, p in result.items():
         at = kept & np.isfinite(p)
         note = "" if at.sum() == kept.sum() else f" ({int(at.sum())} rows)"
         print(f"| {name} | {100 * error(p, suite.measured, at):.1f} %{note} |", flush=True)

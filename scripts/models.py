@@ -140,8 +140,8 @@ def table(models: list[dict[str, Any]], lang: str) -> str:
 def page(text: str, models: list[dict[str, Any]], lang: str) -> str:
     """A page with its table made anew."""
     before, _, rest = text.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
+    _, result, after = rest.partition(END)
+    if not result:
         raise SystemExit(f"docs/{lang}/models.md lacks the lines that the table goes between")
     return before + table(models, lang) + after
 

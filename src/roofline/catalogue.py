@@ -92,6 +92,6 @@ def _none(name: str, bare: str, names: dict[str, dict[str, Any]], what: str) -> 
     parts = bare.split("-")
     within = [e["id"] for n, e in names.items() if all(p in n for p in parts)] if bare else []
     near = [names[n]["id"] for n in nearest(bare, names, 6)]
-    found = list(dict.fromkeys([*within, *near]))[:8]
-    hint = f" (did you mean {', '.join(found)}?)" if found else ""
+    result = list(dict.fromkeys([*within, *near]))[:8]
+    hint = f" (did you mean {', '.join(result)}?)" if result else ""
     return f"no {what} '{name[:80]}' in the catalogue{hint}; 'roofline {what}s' lists them all"

@@ -50,8 +50,8 @@ def _pip() -> str:
     # The pip of this Python by its short name, where that is the one a shell would find.
     from shutil import which
 
-    found = which("pip")
+    result = which("pip")
     beside = os.path.dirname(os.path.abspath(sys.executable))
-    if found is not None and os.path.dirname(os.path.abspath(found)) == beside:
+    if result is not None and os.path.dirname(os.path.abspath(result)) == beside:
         return "pip"
     return f"{sys.executable} -m pip"

@@ -21,9 +21,9 @@ else:
             self._asked = text, flags
 
         def __getattr__(self, name: str) -> Any:
-            found = getattr(re.compile(*self._asked), name)
-            setattr(self, name, found)  # asked for again, it is found at once
-            return found
+            result = getattr(re.compile(*self._asked), name)
+            setattr(self, name, result)  # asked for again, it is found at once
+            return result
 
 
 __all__ = ["pattern"]

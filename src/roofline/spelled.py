@@ -128,17 +128,21 @@ def as_keywords(text: str) -> str:
 
     >>> as_keywords("give --tokens-per-s and --on; 'roofline measure --quick' measures")
     "give tokens_per_s and machine; 'roofline measure --quick' measures"
+    >>> as_keywords("'--phase encode' counts it")
+    'phase="encode" counts it'
     """
     from re import sub
 
     def said(match: Match[str]) -> str:
-        name = match[1]
-        if name is None:
+        name, value, alone = match.groups()
+        if name is None and alone is None:
             return str(match[0])
-        name = name.replace("-", "_")
-        return OPTIONS.get(name, name)
+        word = (name or alone).replace("-", "_")
+        word = OPTIONS.get(word, word)
+        return word if alone else f'{word}="{value}"'
 
-    return sub(r"'roofline [^']*'|(?<![\w-])--([a-z][a-z-]*[a-z])", said, text)
+    options = r"'roofline [^']*'|'--([a-z][a-z-]*) (\w+)'|(?<![\w-])--([a-z][a-z-]*[a-z])"
+    return sub(options, said, text)
 
 
 def _is(value: Any, kind: tuple[str, ...]) -> bool:

@@ -98,7 +98,7 @@ def test_an_engine_out_of_memory_is_a_sentence_and_gives_back() -> None:
     assert fake.closed == ["closed"]
 
 
-class Looker:
+class Roofs:
     """Roofs that change from look to look."""
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ def test_what_ran_is_told_by_its_content(tmp_path: Path) -> None:
 
 
 def test_each_point_has_the_higher_roof_of_its_minutes() -> None:
-    points = drive.run(Steady(), jobs(1, 2), looker=Looker(), machine="m", facts={"nodes": 1})
+    points = drive.run(Steady(), jobs(1, 2), probe=Roofs(), machine="m", facts={"nodes": 1})
     assert [point.roof.bandwidth for point in points if point.roof] == [2e9, 3e9]
     assert points[0].roof is not None and points[0].roof.spread == pytest.approx(0.5)
     assert points[1].notes == ("busy",)

@@ -154,24 +154,24 @@ def test_links_are_those_of_the_core(node):
     script = (
         bundle("devices", exports=True)
         + READ
-        + "const costs = (w) => w && [w.per_byte, w.per_message, w.strands.length];\n"
+        + "const costs = (w) => w && [w.per_byte, w.per_message, w.shares.length];\n"
         + "console.log(JSON.stringify(given.machines.map((m) =>"
         + " given.counts.map((n) => costs(wireOf(m, n))))));\n"
     )
     counts = [n for n in COUNTS if n > 1]
     found = node(script, {"machines": data["machines"], "counts": counts})
-    from roofline.machine.links import Wiring
+    from roofline.machine.links import Interconnect
 
     joined = 0
     for machine, row in zip(data["machines"], found, strict=True):
-        wiring = Wiring(load_machine(machine["id"]))
+        interconnect = Interconnect(load_machine(machine["id"]))
         for n, got in zip(counts, row, strict=True):
             try:
-                wire = wiring.wire("all_reduce", n)
+                wire = interconnect.wire("all_reduce", n)
             except InputError:
                 assert got is None, (machine["id"], n)
                 continue
-            wanted = [wire.second_per_byte, wire.second_per_message, len(wire.strands)]
+            wanted = [wire.second_per_byte, wire.second_per_message, len(wire.shares)]
             assert got == pytest.approx(wanted, rel=1e-12), (machine["id"], n)
             joined += 1
     assert joined > 200
@@ -199,12 +199,12 @@ def test_a_dropped_machine_keeps_its_links(node):
         + "console.log(JSON.stringify([[2, 4, 8].map((n) => wireOf(machine, n)), bad]));\n"
     )
     (two, four, eight), bad = node(script, {"data": data, "file": given})
-    from roofline.machine.links import Wiring
+    from roofline.machine.links import Interconnect
     from roofline.machine.load import from_data
 
-    wiring = Wiring(from_data(given, "mine"))
+    interconnect = Interconnect(from_data(given, "mine"))
     for got, n in ((two, 2), (four, 4), (eight, 8)):
-        wire = wiring.wire("all_reduce", n)
+        wire = interconnect.wire("all_reduce", n)
         assert got["per_byte"] == pytest.approx(wire.second_per_byte, rel=1e-12)
         assert got["per_message"] == pytest.approx(wire.second_per_message, rel=1e-12)
     assert bad == {"error": "drop.machine.wrong"}

@@ -9,12 +9,12 @@ import os
 import pytest
 
 from roofline import InputError, load_machine
-from roofline.machine.links import Wiring, floor
+from roofline.machine.links import Interconnect, floor
 from roofline.machine.load import entries, from_data
 
 
 def wire(machine, collective, group, **given):
-    return Wiring(load_machine(machine), **given).wire(collective, group)
+    return Interconnect(load_machine(machine), **given).wire(collective, group)
 
 
 def machine(*links):
@@ -34,7 +34,7 @@ SLOW = {"name": "InfiniBand", "bandwidth": 50e9, "latency": 4e-6, "devices": 64,
 
 def test_within_a_node_the_fastest():
     w = wire("h100-sxm", "all_reduce", 8)
-    assert [s.link.name for s in w.strands] == ["NVLink 4"]
+    assert [s.link.name for s in w.shares] == ["NVLink 4"]
     assert w.second_per_byte == 1 / 450e9
     assert wire("a100-80gb-pcie", "all_reduce", 2).slowest.link.name == "NVLink 3 bridge"
 
@@ -42,8 +42,8 @@ def test_within_a_node_the_fastest():
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter"])
 def test_sums_over_nodes_go_over_the_network_once_a_node(collective):
     # 16 in 2 nodes of 8, of S bytes: 7/8·S in the node, 1/2·S/8 between the two, of 15/16·S
-    w = Wiring(machine(FAST, SLOW)).wire(collective, 16)
-    fast, slow = w.strands
+    w = Interconnect(machine(FAST, SLOW)).wire(collective, 16)
+    fast, slow = w.shares
     assert fast.carries == pytest.approx(7 / 8 / (15 / 16))
     assert slow.carries == pytest.approx(1 / 16 / (15 / 16))
     # A schedule may send over the network what NVLink could carry: all of it over both together.
@@ -58,8 +58,8 @@ def test_no_mix_of_two_schedules_beats_the_bound(slow, nodes):
     of any part of the data by the one and the rest by the other, none is faster, and one is as
     fast as the bound says."""
     n = 8 * nodes
-    w = Wiring(machine(FAST, slow)).wire("all_reduce", n)
-    inside, between = w.strands
+    w = Interconnect(machine(FAST, slow)).wire("all_reduce", n)
+    inside, between = w.shares
     sent, per_node, best = 2 * (n - 1) / n, inside.domain, float("inf")
     for part in range(1001):
         first = part / 1000
@@ -72,22 +72,22 @@ def test_no_mix_of_two_schedules_beats_the_bound(slow, nodes):
 
 
 def test_all_to_all_goes_as_far_as_the_peers_are():
-    w = Wiring(machine(FAST, SLOW)).wire("all_to_all", 32)
-    assert [s.carries for s in w.strands] == pytest.approx([7 / 31, 24 / 31])
+    w = Interconnect(machine(FAST, SLOW)).wire("all_to_all", 32)
+    assert [s.carries for s in w.shares] == pytest.approx([7 / 31, 24 / 31])
     assert w.second_per_byte == pytest.approx(24 / 31 / 50e9)
 
 
 def test_a_stage_sends_over_the_link_to_the_next():
-    within = Wiring(machine(FAST, SLOW)).wire("send", 8)
-    across = Wiring(machine(FAST, SLOW)).wire("send", 16)
+    within = Interconnect(machine(FAST, SLOW)).wire("send", 8)
+    across = Interconnect(machine(FAST, SLOW)).wire("send", 16)
     assert (within.second_per_byte, across.second_per_byte) == (1 / 400e9, 1 / 50e9)
 
 
 def test_groups_that_do_not_fill_nodes_divide_over_them():
     # 12 devices of nodes of 8: two nodes with 6 each; 11: none is in a node with another
-    links = Wiring(machine(FAST, SLOW))
-    assert [s.domain for s in links.wire("all_gather", 12).strands] == [6, 12]
-    assert [s.domain for s in links.wire("all_gather", 11).strands] == [11]
+    links = Interconnect(machine(FAST, SLOW))
+    assert [s.domain for s in links.wire("all_gather", 12).shares] == [6, 12]
+    assert [s.domain for s in links.wire("all_gather", 11).shares] == [11]
 
 
 def test_parts_of_a_mesh_have_their_part_of_the_bandwidth():
@@ -151,12 +151,12 @@ def test_no_measured_collective_is_faster(shared):
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 3000
-    wirings = {system: Wiring(load_machine(name)) for system, name in ids.items()}
+    interconnects = {system: Interconnect(load_machine(name)) for system, name in ids.items()}
     for row in rows:
         kind, n = row["op_name"].replace("alltoall", "all_to_all"), int(row["num_gpus"])
         element = 1 if row["nccl_dtype"] == "int8" else 2
         sent = (n - 1) / n * int(row["message_size"]) * element
-        w = wirings[row["system"]].wire(kind, n)
+        w = interconnects[row["system"]].wire(kind, n)
         bound = sent * (2 if kind == "all_reduce" else 1) * w.second_per_byte + w.second_per_message
         in_switch = row["system"] == "h100_sxm" and n == 8 and kind == "all_reduce"
         assert bound <= float(row["latency"]) * 1e-3 * (1.05 if in_switch else 1), row

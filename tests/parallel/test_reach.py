@@ -13,7 +13,7 @@ from roofline import Case, InputError, Parallel, Step, load_machine, load_model
 from roofline.cli import main
 from roofline.count.reach import Reach
 from roofline.count.work import Work
-from roofline.machine.links import Wiring
+from roofline.machine.links import Interconnect
 
 
 def deepseek(machine="h100-sxm", **layout):
@@ -127,7 +127,7 @@ LOW_LATENCY = [(8, 77, 114), (16, 118, 195), (32, 155, 273), (64, 173, 314), (12
 @pytest.mark.parametrize(("machine", "devices", "logical"), NORMAL)
 def test_no_published_kernel_beats_the_exchange(machine, devices, logical):
     reach = Reach(256, 8, devices, devices, groups=8, chosen=4)
-    wire = Wiring(load_machine(machine)).wire("all_to_all", devices, reach)
+    wire = Interconnect(load_machine(machine)).wire("all_to_all", devices, reach)
     row = 7168 * (1 + 4 / 128)
     measured = devices / 8 * reach.hit(8) * row / (logical * 1e9)  # seconds a token of a GPU
     bound = reach.rows(1) * row * wire.second_per_byte

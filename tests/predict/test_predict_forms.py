@@ -127,8 +127,8 @@ def test_a_plan_holds_a_share_of_the_weights() -> None:
     def stored(tp: int) -> float:
         layout = Parallel(tp=tp)
         on = Case(load_model(model), load_machine(machine), parallel=layout, **formats)
-        found = KernelPlan(on.work, on.wiring)(step)
-        assert bool(found.talk) == (tp > 1)
+        found = KernelPlan(on.work, on.interconnect)(step)
+        assert bool(found.exchanges) == (tp > 1)
         return float(sum(k.count * k.stored for k in found.kernels))
 
     assert math.isclose(stored(2), 4 * stored(8), rel_tol=0.01)

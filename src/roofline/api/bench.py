@@ -125,8 +125,8 @@ def bench(
     )
     if ended.stopped is not None:
         raise ended.stopped
-    found, refused = under_roof(ended.points, chosen.request)
-    return Placements(tuple(judged(found)), () if refused is None else (str(refused),))
+    result, refused = under_roof(ended.points, chosen.request)
+    return Placements(tuple(judged(result)), () if refused is None else (str(refused),))
 
 
 def under_roof(
@@ -156,10 +156,10 @@ MOST = 64
 def _counts(given: int | Iterable[int] | None, what: str) -> tuple[int, ...] | None:
     if given is None:
         return None
-    found = counts(given, what)
-    if len(found) > MOST:
-        raise InputError(f"{what} has {len(found)} values; {MOST} is the most for a run")
-    return tuple(found.values)
+    result = counts(given, what)
+    if len(result) > MOST:
+        raise InputError(f"{what} has {len(result)} values; {MOST} is the most for a run")
+    return tuple(result.values)
 
 
 def _path(given: str | PathLike[str] | None) -> str | None:

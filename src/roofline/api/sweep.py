@@ -134,7 +134,7 @@ def swept(
     size = cases * lengths * len(batches)
     if size > sweeping.MOST_STEPS or lengths > sweeping.MOST_CONTEXTS:
         raise InputError(f"{size:,} steps are too many for one sweep")
-    found: list[Curve] = []
+    result: list[Curve] = []
     refused: list[InputError] = []
     for model, machine, w, kv, layout in product(models, machines, weights, caches, layouts):
         try:
@@ -145,13 +145,13 @@ def swept(
             refused.append(error)
             continue
         usual = (512,) if runs == "encode" else (2048,)
-        found += [
+        result += [
             Curve(case, runs, length, batches, drafted)
             for length in (usual if contexts is None else contexts.values)
         ]
-    if not found and refused:
+    if not result and refused:
         raise refused[0]
-    return Sweep(tuple(found), tuple(str(reason) for reason in refused))
+    return Sweep(tuple(result), tuple(str(reason) for reason in refused))
 
 
 def several(given: Any) -> list[Any]:
@@ -161,10 +161,10 @@ def several(given: Any) -> list[Any]:
         InputError: none at all.
     """
     single = given is None or isinstance(given, str | Model | Machine | Format | Parallel)
-    found = [given] if single or not hasattr(given, "__iter__") else list(given)
-    if not found:
+    result = [given] if single or not hasattr(given, "__iter__") else list(given)
+    if not result:
         raise InputError("an empty list leaves nothing to sweep")
-    return found
+    return result
 
 
 def counts(given: int | Iterable[int], what: str) -> IntRange:
@@ -175,18 +175,18 @@ def counts(given: int | Iterable[int], what: str) -> IntRange:
     """
     if isinstance(given, range) and len(given) and min(given[0], given[-1]) >= 1:
         return IntRange(given if given.step > 0 else given[::-1])
-    found = [_whole(n, what) for n in several(given)]
-    return IntRange(tuple(dict.fromkeys(found)))
+    result = [_whole(n, what) for n in several(given)]
+    return IntRange(tuple(dict.fromkeys(result)))
 
 
 def _whole(given: Any, what: str) -> int:
     try:
-        found = -1 if isinstance(given, bool) else index(given)
+        result = -1 if isinstance(given, bool) else index(given)
     except TypeError:
-        found = -1
-    if not 1 <= found <= LARGEST:
+        result = -1
+    if not 1 <= result <= LARGEST:
         raise InputError(f"{what} must be whole numbers from 1, not {str(given)[:40]!r}")
-    return found
+    return result
 
 
 def _given(layout: dict[str, Any]) -> Callable[[], dict[str, Any]]:

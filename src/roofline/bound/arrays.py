@@ -101,29 +101,31 @@ class Table:
             sizes = ", ".join(str(n) for n in sorted({np.size(x) for x in numbers} - {1}))
             raise InputError(f"a step's arrays must be of one length; these have {sizes}")
         out = np.empty((9, length))
-        talk = np.zeros(length)
+        communication = np.zeros(length)
         chains = [matrices.over(step) for matrices in self._chains]
         for start in range(0, length, CHUNK):
             end = min(start + CHUNK, length)
             part = _slice(step, start, end, length)
             first, *others = chains
-            first.price(part, out[:, start:end], talk[start:end])
+            first.price(part, out[:, start:end], communication[start:end])
             for chain in others:  # a step takes as long as the longest of its chains
-                _take_longer(chain, part, out[:, start:end], talk[start:end])
+                _take_longer(chain, part, out[:, start:end], communication[start:end])
             out[8, start:end] = part.tokens_out
-        columns: list[Floats] = [*out, talk]
+        columns: list[Floats] = [*out, communication]
         return Bounds(*columns)
 
 
-def _take_longer(chain: _Priced, part: Step, out: Floats, talk: Floats) -> None:
+def _take_longer(chain: _Priced, part: Step, out: Floats, communication: Floats) -> None:
     import numpy as np
 
-    other, told = np.empty_like(out), np.zeros_like(talk)
-    chain.price(part, other, told)
-    now, then = (np.maximum(x[5:7].max(axis=0), y) for x, y in ((other, told), (out, talk)))
+    other, said = np.empty_like(out), np.zeros_like(communication)
+    chain.price(part, other, said)
+    now, then = (
+        np.maximum(x[5:7].max(axis=0), y) for x, y in ((other, said), (out, communication))
+    )
     longer = now > then
     out[:, longer] = other[:, longer]
-    talk[longer] = told[longer]
+    communication[longer] = said[longer]
 
 
 class _Matrices:
@@ -132,11 +134,14 @@ class _Matrices:
 
         self.quantities = chain.quantities
         n = len(self.quantities)
-        talking = {exchange.row for exchange in chain.talk}
-        rows = [row for i, row in enumerate(chain.rows) if i not in talking]
+        exchanging = {exchange.row for exchange in chain.exchanges}
+        rows = [row for i, row in enumerate(chain.rows) if i not in exchanging]
         count = len(rows)
         self.arithmetic, self.traffic = np.zeros((count, n)), np.zeros((count, n))
-        self.totals, self.talk = np.zeros((7, n)), np.zeros((1 if chain.talk else 0, n))
+        self.totals, self.communication = (
+            np.zeros((7, n)),
+            np.zeros((1 if chain.exchanges else 0, n)),
+        )
         for i, (row, peak) in enumerate(rows):
             _, flops, *kinds = row
             for q, c in flops:
@@ -148,11 +153,11 @@ class _Matrices:
                     self.totals[k, q] += c
         self.totals[5] = self.arithmetic.sum(axis=0)
         self.totals[6] = self.traffic.sum(axis=0)
-        for exchange in chain.talk:
+        for exchange in chain.exchanges:
             for q, c in exchange.sent:
-                self.talk[0, q] += c * exchange.per_byte
+                self.communication[0, q] += c * exchange.per_byte
             for q, c in exchange.messages:
-                self.talk[0, q] += c * exchange.per_message
+                self.communication[0, q] += c * exchange.per_message
 
     def over(self, step: Step) -> _Priced:
         """What is left to do for each of a step's arrays."""
@@ -178,10 +183,10 @@ class _Priced:
         open_rows = _in_proportion(np.hstack([arithmetic, traffic])[~settled])
         self.open = len(open_rows)
         a, t = np.hsplit(open_rows, 2)
-        self.stacked = np.vstack([of.totals @ spread, sure, of.talk @ spread, a, t])
-        self.talks = len(of.talk)
+        self.stacked = np.vstack([of.totals @ spread, sure, of.communication @ spread, a, t])
+        self.exchanges = len(of.communication)
 
-    def price(self, part: Step, out: Floats, talk: Floats) -> None:
+    def price(self, part: Step, out: Floats, communication: Floats) -> None:
         """Fill all columns but the tokens, and the seconds of communication."""
         import numpy as np
 
@@ -190,10 +195,10 @@ class _Priced:
             q[i] = part.groups[0].batch if quantity is None else quantity.value(part.groups)
         priced = self.stacked @ q
         out[:8] = priced[:8]
-        if self.talks:
-            talk[:] = priced[8]
-            out[7] += talk
-        rows = priced[8 + self.talks :]
+        if self.exchanges:
+            communication[:] = priced[8]
+            out[7] += communication
+        rows = priced[8 + self.exchanges :]
         for a, t in zip(rows[: self.open], rows[self.open :], strict=True):
             out[7] += np.maximum(a, t, out=a)
 
@@ -208,15 +213,15 @@ def _columns(quantities: tuple[Quantity, ...], step: Step) -> tuple[list[Quantit
         (Group(1.0, float(first.new_tokens), float(first.past), first.all_logits),) if alone else ()
     )
     columns: list[Quantity | None] = []
-    found = []
+    result = []
     for q in quantities:
         linear = alone and q.a_sequence
         column = None if linear else q
         if column not in columns:
             columns.append(column)
-        found.append((columns.index(column), float(q.value(one)) if linear else 1.0))
+        result.append((columns.index(column), float(q.value(one)) if linear else 1.0))
     spread = np.zeros((len(quantities), len(columns)))
-    for i, (column_of, factor) in enumerate(found):
+    for i, (column_of, factor) in enumerate(result):
         spread[i, column_of] = factor
     return columns, spread
 

@@ -21,7 +21,7 @@ import math
 from ..count.step import Group, Quantity, Step
 from ..count.work import Terms, Work, merge
 from ..errors import InputError
-from ..machine.links import Wire, Wiring
+from ..machine.links import Interconnect, Wire
 from ..machine.machine import Figure, Machine, Roof
 from ..model.formats import Format
 from ..model.model import Model
@@ -163,7 +163,7 @@ class Case:
         self.machine = machine
         self.parallel = parallel or ALONE
         self.roof: Roof = machine.roof(ceilings)
-        self.wiring = Wiring(machine, link, latency)
+        self.interconnect = Interconnect(machine, link, latency)
         scheme, cache, _ = model.formats(weights, kv)
         self.weights = scheme.name
         self.kv = cache.name
@@ -187,12 +187,12 @@ class Case:
         for op in self.work.operators:
             if op.flops and op.compute not in self.arithmetic:
                 asked = compute is not None and op.kind in ("linear", "head", "experts")
-                found = (
+                result = (
                     (op.compute, self.roof.peak(op.compute))
                     if asked
                     else self.roof.arithmetic(op.compute)
                 )
-                self.arithmetic[op.compute] = found
+                self.arithmetic[op.compute] = result
         self.borrowed = self._borrowed()
         self.notes = (
             *machine.assumed,
@@ -204,7 +204,7 @@ class Case:
         )
         works = rounds if rounds[0] is self.work else (self.work, *rounds)
         self.chains = tuple(
-            Chain(work, self.bandwidth, self.arithmetic, self.wiring) for work in works
+            Chain(work, self.bandwidth, self.arithmetic, self.interconnect) for work in works
         )
         self._main = self.chains[0] if len(self.chains) == 1 else None
         self._sums = self.chains[0].sums()
@@ -245,7 +245,7 @@ class Case:
     @property
     def wires(self) -> tuple[Wire, ...]:
         """What communication goes over, each kind of exchange once."""
-        return tuple(dict.fromkeys(exchange.wire for exchange in self.chains[0].talk))
+        return tuple(dict.fromkeys(exchange.wire for exchange in self.chains[0].exchanges))
 
     def using(self, **changes: Any) -> Case:
         """The same case with other formats, ceilings, usable fraction, model, machine or layout."""
@@ -318,8 +318,8 @@ class Case:
         ``None`` without experts, and where every choice reads as many.
         """
         kinds = {q for op in self.work.operators for q, _ in op.weights if q.q == "touched"}
-        found = [Routing(q.experts, q.active, float(q.value(step.groups))) for q in kinds]
-        loose = [r for r in found if r.expected > r.active]
+        result = [Routing(q.experts, q.active, float(q.value(step.groups))) for q in kinds]
+        loose = [r for r in result if r.expected > r.active]
         return max(loose, key=lambda r: (r.expected, r.experts), default=None)
 
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:

@@ -12,7 +12,7 @@ import math
 
 from ..count.step import Number, Quantity, Step
 from ..count.work import Operator, Work
-from ..machine.links import Wire, Wiring
+from ..machine.links import Interconnect, Wire
 from ..machine.machine import Figure
 from ..record import record
 
@@ -53,7 +53,7 @@ class OperatorBound:
 
 
 @record
-class Talk:
+class Communication:
     """Communication of one device in a step.
 
     Attributes:
@@ -67,7 +67,7 @@ class Talk:
     messages: Number
 
 
-SILENCE = Talk(0.0, 0, 0)
+NO_COMMUNICATION = Communication(0.0, 0, 0)
 
 
 @record
@@ -86,7 +86,7 @@ class Bound:
         ridge: FLOP/byte, for the step's mix of arithmetic.
         shares: of the serial bound: weights, kv, state, compute, and on several devices
             communication; they add up to 1.
-        talk: communication with other devices.
+        communication: with other devices.
     """
 
     flops: Number
@@ -100,22 +100,22 @@ class Bound:
     tokens: Number
     ridge: float
     shares: dict[str, float]
-    talk: Talk = SILENCE
+    communication: Communication = NO_COMMUNICATION
 
     @property
     def communication_s(self) -> float:
         """Σ bytes sent/link + messages·latency."""
-        return self.talk.seconds
+        return self.communication.seconds
 
     @property
     def sent(self) -> Number:
         """Bytes sent to other devices."""
-        return self.talk.sent
+        return self.communication.sent
 
     @property
     def messages(self) -> Number:
         """Exchanges waited for."""
-        return self.talk.messages
+        return self.communication.messages
 
     @property
     def compulsory(self) -> Number:
@@ -130,7 +130,7 @@ class Bound:
     @property
     def overlapped_s(self) -> float:
         """The overlapped bound."""
-        return max(self.compute_s, self.memory_s, self.talk.seconds)
+        return max(self.compute_s, self.memory_s, self.communication.seconds)
 
     @property
     def memory_bound(self) -> bool:
@@ -208,7 +208,7 @@ class Chain:
     Attributes:
         work: what is priced.
         rows: each operator with its numbered terms, and its compute ceiling in FLOP/s.
-        talk: each operator that communicates.
+        exchanges: each operator that communicates.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class Chain:
         work: Work,
         bandwidth: float,
         arithmetic: Mapping[str, tuple[str, Figure]],
-        wiring: Wiring,
+        interconnect: Interconnect,
     ) -> None:
         self.work = work
         self.bandwidth = bandwidth
@@ -232,12 +232,14 @@ class Chain:
             return tuple((index[q], op.count * c) for q, c in getattr(op, kind))
 
         def exchange(i: int, op: Operator) -> Exchange:
-            wire = wiring.wire(op.collective, op.group, op.reach)
+            wire = interconnect.wire(op.collective, op.group, op.reach)
             sent, messages = numbered(op, "sent"), numbered(op, "messages")
             return Exchange(i, sent, messages, wire, wire.second_per_byte, wire.second_per_message)
 
-        self.talk = tuple(exchange(i, op) for i, op in enumerate(work.operators) if op.collective)
-        silent = {e.row for e in self.talk}
+        self.exchanges = tuple(
+            exchange(i, op) for i, op in enumerate(work.operators) if op.collective
+        )
+        silent = {e.row for e in self.exchanges}
         self._busy = tuple(row for i, row in enumerate(self.rows) if i not in silent)
 
     def bound(self, step: Step, *, fewest: bool = False) -> Bound:
@@ -276,10 +278,10 @@ class Chain:
             kv_read += r
             kv_write += k
             state += s
-        talk = SILENCE
-        if self.talk:
-            talk = self._told(v)
-            serial_s += talk.seconds
+        communication = NO_COMMUNICATION
+        if self.exchanges:
+            communication = self._communication(v)
+            serial_s += communication.seconds
         total = weights + kv_read + kv_write + state
         scale = 1 / (bandwidth * serial_s)
         shares = {
@@ -288,8 +290,8 @@ class Chain:
             "state": by_state * scale,
             "compute": by_compute / serial_s,
         }
-        if self.talk:
-            shares["communication"] = talk.seconds / serial_s
+        if self.exchanges:
+            shares["communication"] = communication.seconds / serial_s
         return Bound(
             flops,
             weights,
@@ -302,27 +304,29 @@ class Chain:
             step.tokens_out,
             flops / (compute_s * bandwidth),
             shares,
-            talk,
+            communication,
         )
 
-    def _told(self, v: list[Number]) -> Talk:
-        parts = [exchange.cost(v) for exchange in self.talk]
-        return Talk(sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts))
+    def _communication(self, v: list[Number]) -> Communication:
+        parts = [exchange.cost(v) for exchange in self.exchanges]
+        return Communication(
+            sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts)
+        )
 
     def operators(self, step: Step) -> tuple[OperatorBound, ...]:
         """Each kind of operator under the roof, in the order in which they run."""
         v = [q.value(step.groups) for q in self.quantities]
-        talk = {exchange.row: exchange for exchange in self.talk}
-        found = []
+        exchanges = {exchange.row: exchange for exchange in self.exchanges}
+        result = []
         costs = self.work.costs(step)
         for i, (cost, (row, peak)) in enumerate(zip(costs, self.rows, strict=True)):
             op: Operator = row[0]
-            if i in talk:
-                found.append(talk[i].bound(op, v))
+            if i in exchanges:
+                result.append(exchanges[i].bound(op, v))
                 continue
             arithmetic, traffic = cost.flops / peak, cost.traffic / self.bandwidth
             used = self._arithmetic[op.compute][0] if op.flops else op.compute
-            found.append(
+            result.append(
                 OperatorBound(
                     op.name,
                     op.kind,
@@ -334,21 +338,21 @@ class Chain:
                     "compute" if arithmetic > traffic else "memory",
                 )
             )
-        return tuple(found)
+        return tuple(result)
 
     def sums(self) -> tuple[tuple[Quantity, float, float, float, float], ...]:
         """Per quantity, over all operators: FLOPs, seconds of arithmetic, bytes, bytes of state."""
-        found: dict[Quantity, list[float]] = {}
+        result: dict[Quantity, list[float]] = {}
         for (op, *_), peak in self.rows:
             for q, c in op.flops:
-                sums = found.setdefault(q, [0, 0.0, 0, 0])
+                sums = result.setdefault(q, [0, 0.0, 0, 0])
                 sums[0] += op.count * c
                 sums[1] += op.count * c / peak
             for q, c in op.traffic:
-                found.setdefault(q, [0, 0.0, 0, 0])[2] += op.count * c
+                result.setdefault(q, [0, 0.0, 0, 0])[2] += op.count * c
             for q, c in op.state:
-                found[q][3] += op.count * c
-        return tuple((q, f, t, b, s) for q, (f, t, b, s) in found.items())
+                result[q][3] += op.count * c
+        return tuple((q, f, t, b, s) for q, (f, t, b, s) in result.items())
 
     def where_matrices_cross(self) -> float | None:
         """New tokens of a pass at which the weight matrices alone reach the ridge."""

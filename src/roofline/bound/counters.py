@@ -50,21 +50,21 @@ class Counter:
         Raises:
             InputError: a share of communication of a step that exchanges nothing.
         """
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "kind": self.kind,
             "share": self.share,
             "peak_at_best": bound.peak_fraction,
             "bandwidth_at_best": bound.memory_s / bound.overlapped_s,
         }
         if self.kind != "communication":
-            return found
+            return result
         if not bound.messages:
             raise InputError(
                 "a share of communication is of several devices: say how many with --tp, --ep, --pp"
             )
         rest = max(bound.compute_s, bound.memory_s)
         exchange = rest * self.share / (1 - self.share)
-        return found | {
+        return result | {
             "rest_s": rest,
             "exchange_s": exchange,
             "needed_s": bound.communication_s,

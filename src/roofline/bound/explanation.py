@@ -172,13 +172,13 @@ class Explanation(Rows):
         }
 
     def _routing(self) -> dict[str, Any] | None:
-        found = self.case.routing(self.step)
-        if found is None:
+        result = self.case.routing(self.step)
+        if result is None:
             return None
         return {
-            "experts": found.experts,
-            "active": found.active,
-            "expected": found.expected,
+            "experts": result.experts,
+            "active": result.active,
+            "expected": result.expected,
             "decides": self.fewest is not None,
         }
 
@@ -339,7 +339,10 @@ def explain_case(case: Case, step: Step) -> Explanation:
     Raises:
         InputError: a step with a cache, of an encoder; a step of arrays.
     """
-    if any(hasattr(n, "shape") for g in step.groups for n in (g.batch, g.new_tokens, g.past)):
+    whole = all(type(g.batch) is type(g.new_tokens) is type(g.past) is int for g in step.groups)
+    if not whole and any(
+        hasattr(n, "shape") for g in step.groups for n in (g.batch, g.new_tokens, g.past)
+    ):
         raise InputError("one step is explained; arrays of them go to roofline.bound.arrays.Table")
     case = case.for_step(step)
     bound = case.bound(step)

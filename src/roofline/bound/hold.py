@@ -167,8 +167,8 @@ class _Search:
 
     def _holding(self, case: Case, link: Any) -> Holding:
         bound, fit = case.bound(self.step), case.fit(self.step)
-        talks = bound.messages > 0
-        joined = not talks or not isinstance(link, float) or math.isfinite(link)
+        communicates = bound.messages > 0
+        joined = not communicates or not isinstance(link, float) or math.isfinite(link)
         return Holding(case.parallel, int(fit.max_batch or 0), joined, bound.tokens_per_s)
 
     def _layouts(self, n: int, reach: int) -> Iterator[Parallel]:
@@ -183,7 +183,7 @@ class _Search:
                     continue
                 width = tp * dp
                 if (width if self.experts else tp) > reach:
-                    continue  # no link joins those that talk to each other
+                    continue  # no link joins those that exchange with each other
                 shares = [1]
                 if self.experts and width > 1:
                     shares = [width, 1] if dp > 1 else [1, width]

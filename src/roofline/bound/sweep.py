@@ -65,7 +65,7 @@ def span(text: str, what: str) -> IntRange:
     Raises:
         InputError: not such a list.
     """
-    found: list[int] = []
+    result: list[int] = []
     for item in text.split(","):
         match = _RANGE.match(item.strip())
         if _GROUP.match(item.strip()):
@@ -74,7 +74,7 @@ def span(text: str, what: str) -> IntRange:
                 f"without one (2048), not '{text[:40]}'"
             )
         if not match:
-            found.append(parse_count(item, what))
+            result.append(parse_count(item, what))
             continue
         low, high = parse_count(match[1], what), parse_count(match[2], what)
         if low < 1 or high < low:
@@ -87,15 +87,15 @@ def span(text: str, what: str) -> IntRange:
                 return IntRange(range(low, high + 1, step))
             if (high - low) // step > 1_000_000:
                 raise InputError(f"{what}: a range that long must stand alone")
-            found += range(low, high + 1, step)
+            result += range(low, high + 1, step)
         else:
             while low < high:
-                found.append(low)
+                result.append(low)
                 low *= 2
-            found.append(high)
-    if min(found) < 1:
+            result.append(high)
+    if min(result) < 1:
         raise InputError(f"{what} must be at least 1")
-    return IntRange(tuple(dict.fromkeys(found)))
+    return IntRange(tuple(dict.fromkeys(result)))
 
 
 @record
@@ -227,7 +227,7 @@ def rows(c: Curve) -> list[dict[str, Any]]:
         "devices": case.parallel.devices, "phase": c.phase, "context": c.context,
         "ridge": c.climb.ridge, "max_batch": c.fit.max_batch,
     }  # fmt: skip
-    found = []
+    result = []
     for batches, b in c.bounds():
         fits, holdings = _held(c, batches)
         columns = {
@@ -241,8 +241,8 @@ def rows(c: Curve) -> list[dict[str, Any]]:
             "held_by_layout": [name for _, name in held],
         }  # fmt: skip
         cells = [listed.get(name) or repeat(same[name]) for name in FIELDS]
-        found += [dict(zip(FIELDS, row, strict=True)) for row in zip(*cells, strict=False)]
-    return found
+        result += [dict(zip(FIELDS, row, strict=True)) for row in zip(*cells, strict=False)]
+    return result
 
 
 def _held(c: Curve, batches: Any) -> tuple[list[bool | None], list[Holding | None]]:

@@ -100,7 +100,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
     Of a step that does not fit only those formats that make it fit (what else would hold it:
     :func:`roofline.bound.hold.held_by`); of one that does, none after which it would not.
     """
-    found: list[Lever] = []
+    result: list[Lever] = []
     lacking = fit.holds(step.batch) is False
 
     def ask(code: str, values: dict[str, Any], **changes: Any) -> None:
@@ -115,7 +115,7 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
             if not other.fit(step).holds(step.batch):
                 return
             values = {**values, "tokens_per_s": other.bound(step).tokens_per_s}
-        found.append(Lever(code, gain, values))
+        result.append(Lever(code, gain, values))
 
     stored = case.model.formats(case.options["weights"], case.options["kv"])
     scheme, cache, _ = stored
@@ -135,10 +135,10 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
         if not used & set(NARROW):
             ask("compute", {"to": COMPUTE}, weights=COMPUTE, kv=case.options["kv"] or cache)
     if not lacking:
-        found += _more_batch(case, step, bound, fit)
-        found += _speculate(case, step, bound)
-        found += _more_devices(case, step, bound)
-    kept = [lever for lever in found if lacking or lever.gain >= LEAST]
+        result += _more_batch(case, step, bound, fit)
+        result += _speculate(case, step, bound)
+        result += _more_devices(case, step, bound)
+    kept = [lever for lever in result if lacking or lever.gain >= LEAST]
     return tuple(sorted(kept, key=lambda lever: -lever.gain))
 
 
@@ -176,7 +176,7 @@ def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
     spread = now.ep == now.width
     layouts = [{"tp": 2 * now.tp}, *([{"dp": 2 * now.dp}] if now.dp > 1 else [])]
     joined = any(link.scope != "host" for link in case.machine.links)
-    found = []
+    result = []
     for change in layouts:
         ep = 2 * now.ep if spread and now.ep > 1 else now.ep
         changes: dict[str, Any] = {"parallel": replace(now, **change, ep=ep)}
@@ -188,8 +188,8 @@ def _more_devices(case: Case, step: Step, bound: Bound) -> list[Lever]:
             continue  # it does not divide so, or no link joins so many
         serial = bound.serial_s / after.serial_s
         values = {"devices": 2 * now.devices, **change, "serial_gain": serial}
-        found.append(Lever("devices", bound.overlapped_s / after.overlapped_s, values))
-    return [max(found, key=lambda lever: lever.gain)] if found else []
+        result.append(Lever("devices", bound.overlapped_s / after.overlapped_s, values))
+    return [max(result, key=lambda lever: lever.gain)] if result else []
 
 
 def _speculate(case: Case, step: Step, bound: Bound) -> list[Lever]:

@@ -175,9 +175,9 @@ class _Sheet:
         low, high = self.x
         used = dict.fromkeys(name for name, _ in case.arithmetic.values())
         for kind in ("datasheet", "measured"):
-            found = getattr(case.machine, kind)
-            peaks = [(name, found.compute[name]) for name in used if name in found.compute]
-            memory: Figure | None = found.bandwidth.get("memory")
+            result = getattr(case.machine, kind)
+            peaks = [(name, result.compute[name]) for name in used if name in result.compute]
+            memory: Figure | None = result.bandwidth.get("memory")
             bandwidth = memory.value if memory else self.p.bandwidth
             top = max([self.p.peak, *(f.value for _, f in peaks)])
             suffix = f" · {self.words(f'ceilings.{kind}')}"

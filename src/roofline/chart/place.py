@@ -102,7 +102,7 @@ def place(
 ) -> list[tuple[Label, Box]]:
     """The labels that found a place, each with it; important labels first."""
     boxes = list(taken)
-    found = []
+    result = []
     for label in labels:
         best: tuple[float, Box] | None = None
         for k, (x, y, directions) in enumerate(label.spots):
@@ -119,5 +119,5 @@ def place(
                         best = cost, box
         if best:
             boxes.append(best[1])
-            found.append((label, best[1]))
-    return found
+            result.append((label, best[1]))
+    return result

@@ -67,7 +67,7 @@ class _Canvas:
 
     def lines(self) -> list[str]:
         """The rows as text."""
-        found = []
+        result = []
         for texts, dots in zip(self.text, self.dots, strict=True):
             line = ""
             for char, bits in zip(texts, dots, strict=True):
@@ -79,8 +79,8 @@ class _Canvas:
                     line += "." if self.ascii else chr(0x2800 + bits)
                 else:
                     line += " "
-            found.append(line.rstrip())
-        return found
+            result.append(line.rstrip())
+        return result
 
 
 def render(p: Picture, words: Words, *, columns: int = 80, ascii_only: bool = False) -> str:

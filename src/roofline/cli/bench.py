@@ -133,10 +133,10 @@ def _list(text: str | None, what: str) -> tuple[int, ...] | None:
         return None
     from ..bound.sweep import span
 
-    found = span(text, what)
-    if len(found) > 64:
-        raise InputError(f"{what} has {len(found)} values; 64 is the most for a run")
-    return tuple(int(value) for block in found.blocks() for value in block)
+    result = span(text, what)
+    if len(result) > 64:
+        raise InputError(f"{what} has {len(result)} values; 64 is the most for a run")
+    return tuple(int(value) for block in result.blocks() for value in block)
 
 
 class _Show:
@@ -172,8 +172,8 @@ def _report(args: argparse.Namespace, points: list[Any], request: Any, words: An
     if refused is not None:
         print(words("bench.unplaced", reason=str(refused)), file=sys.stderr)
     if args.json:
-        for item, found in judged(placed):
-            print(json.dumps(line(item, found), ensure_ascii=False))
+        for item, result in judged(placed):
+            print(json.dumps(line(item, result), ensure_ascii=False))
         return
     if placed:
         print(text(placed, words, columns=columns()))

@@ -41,21 +41,21 @@ def run(args: argparse.Namespace) -> int:
     if args.diff:
         _diff(args, say)
         return 0
-    found = _find(args.name)
+    result = _find(args.name)
     if args.json:
         import json
 
-        data = {"schema": "roofline.machines/1", "machines": [m.to_json() for m in found]}
+        data = {"schema": "roofline.machines/1", "machines": [m.to_json() for m in result]}
         print(json.dumps(data, ensure_ascii=False, indent=2))
         return 0
     from ..say import machines as speak
 
-    if not found:
+    if not result:
         print(say("list.none", words=" ".join(args.name)))
-    elif len(found) == 1:
-        print(speak.one(found[0], say))
+    elif len(result) == 1:
+        print(speak.one(result[0], say))
     else:
-        print(speak.several(found, say))
+        print(speak.several(result, say))
     return 0
 
 
@@ -82,12 +82,12 @@ def _find(names: list[str]) -> list[Machine]:
             if names[0].endswith((".json", ".toml")) or is_here(names[0]):
                 raise
     words = [catalogue.key(n) for n in names]
-    found = []
+    result = []
     for entry in entries():
         labels = [entry["id"], entry["name"], entry["vendor"], entry["kind"]]
         text = " ".join(map(catalogue.key, [*labels, *entry.get("aliases", ())]))
         if all(w in text for w in words):
-            found.append(from_data(entry, entry["id"], entry["sources"]))
-    if not found and len(names) == 1:
+            result.append(from_data(entry, entry["id"], entry["sources"]))
+    if not result and len(names) == 1:
         load(names[0])  # says what comes near
-    return found
+    return result

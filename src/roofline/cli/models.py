@@ -49,20 +49,20 @@ def run(args: argparse.Namespace) -> int:
     Step.decode(1, context)  # refuses what is no context
     if len(args.filter) == 1 and os.path.exists(args.filter[0]):
         model = load(args.filter[0], args.as_type)
-        found = [{"id": model.name, "name": model.name, **_facts(model, context)}]
+        result = [{"id": model.name, "name": model.name, **_facts(model, context)}]
     else:
-        found = [_row(e, context) for e in entries() if _fits(e, words)]
+        result = [_row(e, context) for e in entries() if _fits(e, words)]
     if args.json:
         import json
 
-        print(json.dumps({"schema": "roofline.models/1", "models": found}, indent=2))
+        print(json.dumps({"schema": "roofline.models/1", "models": result}, indent=2))
         return 0
-    if not found:
+    if not result:
         print(say("list.none", words=" ".join(args.filter)))
         return 0
     from ..say import models as speak
 
-    print(speak.text(found, say))
+    print(speak.text(result, say))
     return 0
 
 

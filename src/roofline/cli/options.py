@@ -98,11 +98,13 @@ def machine(args: argparse.Namespace, on: str | None) -> Machine:
 def _peaks(text: str) -> float | dict[str, float]:
     if "=" not in text:
         return parse_quantity(text, "FLOP/s", "--peak")
-    found = {}
+    result = {}
     for item in text.split(","):
         name, _, value = item.partition("=")
-        found[name.strip().lower()] = parse_quantity(value, "FLOP/s", f"--peak {name.strip()[:20]}")
-    return found
+        result[name.strip().lower()] = parse_quantity(
+            value, "FLOP/s", f"--peak {name.strip()[:20]}"
+        )
+    return result
 
 
 def add_step(p: argparse.ArgumentParser) -> None:
@@ -378,8 +380,8 @@ def layouts(args: argparse.Namespace) -> list[Callable[[], dict[str, Any]]]:
     given = {n: getattr(args, n) for n in LAYOUT if getattr(args, n) is not None}
     links = _links(args)
     choices = product(*(text.split(",") for text in given.values()))
-    found = [dict(zip(given, choice, strict=True)) for choice in choices]
-    return [partial(_layout, one, _exchanged(args), **links) for one in found]
+    result = [dict(zip(given, choice, strict=True)) for choice in choices]
+    return [partial(_layout, one, _exchanged(args), **links) for one in result]
 
 
 def _exchanged(args: argparse.Namespace) -> dict[str, str | None]:

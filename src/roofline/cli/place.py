@@ -79,16 +79,16 @@ def _files(args: argparse.Namespace) -> int:
         latency=over["latency"],
     )
     aside: list[str] = []
-    found = placings(results.points(args.files, options.unsaid(args)), resolver, aside)
+    result = placings(results.points(args.files, options.unsaid(args)), resolver, aside)
     if args.json:
-        for placed, gap in judgements(found):
+        for placed, gap in judgements(result):
             print(json.dumps(line(placed, gap), ensure_ascii=False))
     else:
         from ..say.summary import text
 
-        kept = list(islice(found, BLOCK))
+        kept = list(islice(result, BLOCK))
         print(text(kept, words, columns=columns()))
-        if skipped := sum(1 for _ in found):
+        if skipped := sum(1 for _ in result):
             print(words("place.skipped", count=skipped))
     if aside:
         print(words("place.aside", count=len(aside), first=aside[0]), file=sys.stderr)
@@ -102,16 +102,16 @@ def _machine(args: argparse.Namespace) -> str | Machine | None:
 
 def _layout(args: argparse.Namespace) -> dict[str, Any]:
     """The layout over devices, ``None`` for one, and what joins them."""
-    found = options.parallel(args)
+    result = options.parallel(args)
     devices = options.count(args, "devices")
     if devices is None:
-        return found
-    given: Parallel | None = found["parallel"]
+        return result
+    given: Parallel | None = result["parallel"]
     if given is not None and given.devices != devices:
         raise InputError(f"--devices {devices}, but {given.name} is {given.devices} devices")
     if given is None and devices > 1:
         given = Parallel(tp=devices)
-    return {**found, "parallel": given}
+    return {**result, "parallel": given}
 
 
 def _bandwidth(text: str | None) -> float | None:

@@ -82,18 +82,18 @@ def run(args: argparse.Namespace) -> int:
     case = options.case(args)
     if "encode" in (args.phase, case.model.phase if args.phase is None else ""):
         raise InputError(NO_ENCODING.format(name=case.model.name))
-    found = _ask(args, Predictor(case, load_profile(args.engine)))
+    result = _ask(args, Predictor(case, load_profile(args.engine)))
     if args.json:
         import json
 
-        print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+        print(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
         return 0
     from ..say import predicted as say
 
     width = columns()
-    print(say.text(found, words, columns=width))
+    print(say.text(result, words, columns=width))
     if args.why:
-        print("\n" + say.why(found, words, columns=width))
+        print("\n" + say.why(result, words, columns=width))
     return 0
 
 
@@ -127,10 +127,10 @@ def _length(text: str | None, what: str) -> tuple[int, int] | None:
     if text is None:
         return None
     least, _, most = text.partition(":")
-    found = parse_count(least, what), parse_count(most or least, what)
-    if not 1 <= found[0] <= found[1]:
+    result = parse_count(least, what), parse_count(most or least, what)
+    if not 1 <= result[0] <= result[1]:
         raise InputError(f"{what} must be at least 1, or a range such as 500:2k, not '{text[:40]}'")
-    return found
+    return result
 
 
 def _rate(text: str) -> float:

@@ -57,9 +57,9 @@ def add(p: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sweep."""
-    found = _asked(args)
-    curves = found.curves
-    for reason in found.left_out:
+    result = _asked(args)
+    curves = result.curves
+    for reason in result.left_out:
         print(f"roofline: left out: {reason}", file=sys.stderr)
     if args.format == "csv":
         sweeping.csv(curves, sys.stdout.write)

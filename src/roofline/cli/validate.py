@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
     print(report.markdown(scores, words) if args.markdown else report.text(scores, words))
     if without:
-        told = [f"{kind} ({file})" for kind, file in without.items()]
-        print(words("validate.without", kinds=words.joined(told)))
+        said = [f"{kind} ({file})" for kind, file in without.items()]
+        print(words("validate.without", kinds=words.joined(said)))
     return 0
 
 
@@ -98,8 +98,8 @@ def _folder(data: str | None, kinds: tuple[str, ...], words: Words) -> str:
         )
 
     def tell(what: str) -> None:
-        told = {"name": f"{package.NAME} {package.VERSION}", "megabytes": package.MEGABYTES}
-        print(words(f"validate.{what}", **told), file=sys.stderr)
+        said = {"name": f"{package.NAME} {package.VERSION}", "megabytes": package.MEGABYTES}
+        print(words(f"validate.{what}", **said), file=sys.stderr)
 
     return package.fetch(tell, wheel=data)
 
@@ -116,9 +116,9 @@ def _write(path: str, scores: list[Score]) -> None:
             out.writerow(["suite", *ATTRIBUTES, "scored", "measured_s", *PREDICTORS])
             for s in scores:
                 for i, row in enumerate(s.suite.rows):
-                    found = [s.predictions[p][i] if p in s.predictions else "" for p in PREDICTORS]
+                    result = [s.predictions[p][i] if p in s.predictions else "" for p in PREDICTORS]
                     name, scored = s.suite.name, bool(s.suite.scored[i])
-                    told = [row[a] for a in ATTRIBUTES]
-                    out.writerow([name, *told, scored, s.suite.measured[i], *found])
+                    said = [row[a] for a in ATTRIBUTES]
+                    out.writerow([name, *said, scored, s.suite.measured[i], *result])
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None

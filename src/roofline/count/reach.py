@@ -80,7 +80,7 @@ class Reach:
 
 def _ratio(part: float, of: float, chosen: int) -> float:
     # C(part, chosen) / C(of, chosen)
-    found = 1.0
+    result = 1.0
     for i in range(chosen):
-        found *= max(0.0, part - i) / (of - i)
-    return found
+        result *= max(0.0, part - i) / (of - i)
+    return result

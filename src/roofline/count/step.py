@@ -182,10 +182,10 @@ def _array(name: str, value: Number, least: int) -> Number:
         raise InputError(
             f"{name} must be a whole number, or a NumPy array of them in one dimension"
         )
-    found = value.astype(np.float64)
-    if not (np.isfinite(found).all() and found.min() >= least and found.max() <= LARGEST):
+    result = value.astype(np.float64)
+    if not (np.isfinite(result).all() and result.min() >= least and result.max() <= LARGEST):
         raise InputError(f"{name} must be from {least} to 2^40, everywhere in the array")
-    return found
+    return result
 
 
 def _least(a: Number, b: Number) -> Number:

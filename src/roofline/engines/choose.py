@@ -81,15 +81,15 @@ class Chosen:
     def facts(self) -> dict[str, Any]:
         """What is known besides names: which file or config it is; memory nodes and processor
         cores of this machine."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if self.engine != "endpoint":
-            found["source"] = self._identity()
+            result["source"] = self._identity()
         if self.here:
             from ..measuring import limits, topology
 
             cores = limits.read(topology.read()).cores
-            found |= {"nodes": len({core.node for core in cores}), "cores": len(cores)}
-        return found
+            result |= {"nodes": len({core.node for core in cores}), "cores": len(cores)}
+        return result
 
     def _identity(self) -> str:
         from ..placing.resolve import short_config
@@ -184,7 +184,7 @@ class Chosen:
         write(path, config, self.weights or "q8_0", self.model_name)
         return path
 
-    def looker(self, precisions: tuple[str, ...], warn: Callable[[str], None]) -> Any:
+    def probe(self, precisions: tuple[str, ...], warn: Callable[[str], None]) -> Any:
         """A probe of this machine's roof, or ``None`` where the engine runs elsewhere."""
         if not self.here:
             return None
@@ -274,8 +274,8 @@ def _accelerator() -> str:
         return "cpu"
     from ..measuring.torch_device import devices, import_torch
 
-    found = devices(import_torch("looking for an accelerator"))
-    return found[0].key if found else "cpu"
+    result = devices(import_torch("looking for an accelerator"))
+    return result[0].key if result else "cpu"
 
 
 def _model(request: BenchRequest, device: str) -> tuple[str, Model | None]:

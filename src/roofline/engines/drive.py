@@ -99,7 +99,7 @@ def run(
     plan: Plan,
     *,
     writer: PointsWriter | None = None,
-    looker: Probe | None = None,
+    probe: Probe | None = None,
     machine: str | None = None,
     facts: Mapping[str, Any] = NOTHING,
     done: Iterable[Point] = (),
@@ -113,7 +113,7 @@ def run(
         measurer: what measures.
         plan: what to measure.
         writer: where points go at once.
-        looker: looks at the roof between points; without one points carry none.
+        probe: looks at the roof between points; without one points carry none.
         machine: its name, for the points.
         facts: what else is known of the machine, into each point's settings.
         done: points of an earlier run, not measured again where they are of the same engine,
@@ -127,7 +127,7 @@ def run(
     earlier = {_job_of(point): point for point in same}
     points: list[Point] = []
     name = secrets.token_hex(4)
-    roof = looker.look() if looker else None
+    roof = probe.look() if probe else None
     failures = 0
     for index, job in enumerate(plan.jobs, 1):
         left = (len(plan.jobs) - index + 1) * (plan.total / max(1, len(plan.jobs)))
@@ -142,7 +142,7 @@ def run(
             say("skip", earlier[key])
             continue
         say("start")
-        load = looker.busy() if looker else None
+        load = probe.busy() if probe else None
         try:
             outcome = measurer.measure(job, plan.seconds)
         except RooflineError as error:
@@ -154,12 +154,12 @@ def run(
                 break
             continue
         failures = 0
-        after = looker.look() if looker else None
+        after = probe.look() if probe else None
         point = _point(measurer.setup, job, outcome, load)
         point = replace(point, run=name, machine=machine, settings={**facts, **point.settings})
         if roof is not None and after is not None:
             point = replace(point, roof=highest(roof, after))
-        if looker is not None and looker.emulated & set(measurer.setup.precisions[:1]):
+        if probe is not None and probe.emulated & set(measurer.setup.precisions[:1]):
             point = replace(point, notes=(*point.notes, "emulated"))
         roof = after
         points.append(point)

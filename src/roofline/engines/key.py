@@ -166,8 +166,8 @@ def loopback(host: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        found = ipaddress.ip_address(name)
+        result = ipaddress.ip_address(name)
     except ValueError:
         return False
-    mapped = getattr(found, "ipv4_mapped", None) or found
+    mapped = getattr(result, "ipv4_mapped", None) or result
     return bool(mapped.is_loopback or mapped.is_unspecified)

@@ -21,8 +21,8 @@ _YEAR = re.compile(r"(.*?)[ _-]?(20\d\d)\Z")
 @lru_cache(maxsize=1)
 def engines() -> dict[str, dict[str, Any]]:
     """What is known of each engine, by id."""
-    found: dict[str, dict[str, Any]] = catalogue.read("engines/known.json")["engines"]
-    return found
+    result: dict[str, dict[str, Any]] = catalogue.read("engines/known.json")["engines"]
+    return result
 
 
 @lru_cache(maxsize=1)

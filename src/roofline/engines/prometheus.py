@@ -39,15 +39,15 @@ def read(text: str) -> dict[str, float]:
     """Figures of `NAMES` in an exposition, summed over labels; those not there are left out."""
     sums: dict[str, float] = {}
     for line in text[:MOST_BYTES].splitlines():
-        found = _LINE.match(line)
-        if not found:
+        result = _LINE.match(line)
+        if not result:
             continue
         try:
-            value = float(found.group(2))
+            value = float(result.group(2))
         except ValueError:
             continue
         if math.isfinite(value):
-            sums[found.group(1)] = sums.get(found.group(1), 0.0) + value
+            sums[result.group(1)] = sums.get(result.group(1), 0.0) + value
     out = {}
     for what, names in NAMES.items():
         for name in names:

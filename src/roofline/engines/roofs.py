@@ -76,8 +76,8 @@ class RoofProbe:
             reads = tuple(arena.read(r, arena.each, everyone) for r in native.reads)
             probes.append(Probe("bandwidth.memory", reads, window=0.03))
         else:
-            found = portable.PortableArena(crew, size).probes()
-            probes += [probe for probe in found if probe.key == "bandwidth.memory"]
+            result = portable.PortableArena(crew, size).probes()
+            probes += [probe for probe in result if probe.key == "bandwidth.memory"]
         libraries: list[gemm.Library] = [gemm.NumpyLibrary()]
         if has_torch():
             from ..measuring.torch_device import TorchDevice, TorchLibrary, import_torch

@@ -288,11 +288,11 @@ class Server:
         while self._metrics:
             try:
                 code, body = await self._get(client, "/metrics", 2.0)
-                found = prometheus.read(body.decode(errors="replace")) if code == 200 else {}
-                if not found:
+                result = prometheus.read(body.decode(errors="replace")) if code == 200 else {}
+                if not result:
                     self._metrics = False
                     break
-                self.seen.append(found)
+                self.seen.append(result)
             except (self.httpx.HTTPError, OSError, ValueError):
                 self._metrics = False
                 break

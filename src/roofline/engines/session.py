@@ -82,16 +82,16 @@ def run(
     def plain(text: str) -> None:
         tell(Notice("plain", {"text": text}))
 
-    found = os.path.exists(path)
-    done = list(read_points(path, finished_only=True)) if resume and found else []
+    result = os.path.exists(path)
+    done = list(read_points(path, finished_only=True)) if resume and result else []
     with PointsWriter(path) as writer:
-        measurer = looker = None
+        measurer = probe = None
         try:
             tell(Notice("preparing", {"engine": chosen.engine, "model": chosen.model_name}))
             measurer = chosen.open()
             if said := measurer.setup.settings.get("writes"):
                 tell(Notice("writes", {"text": " ".join(said.split())}))
-            looker = chosen.looker(measurer.setup.precisions, plain) if roof else None
+            probe = chosen.probe(measurer.setup.precisions, plain) if roof else None
             facts = chosen.facts
             _, others = drive.same_run(measurer.setup, chosen.machine_name, facts, done)
             if others:
@@ -101,7 +101,7 @@ def run(
                 measurer,
                 chosen.plan,
                 writer=writer,
-                looker=looker,
+                probe=probe,
                 machine=chosen.machine_name,
                 facts=facts,
                 done=done,
@@ -110,7 +110,7 @@ def run(
         except (KeyboardInterrupt, RooflineError) as error:
             stopped = error
         finally:
-            for thing in (looker, measurer):
+            for thing in (probe, measurer):
                 if thing is not None:
                     thing.close()
             chosen.clean()

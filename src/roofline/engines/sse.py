@@ -74,9 +74,9 @@ class Parser:
         if len(self._rest) > LONGEST:
             raise Fault("malformed", f"an event longer than {LONGEST >> 20} MiB")
         for line in lines:
-            found = self._line(line.rstrip(b"\r"))
-            if found is not None:
-                yield found
+            result = self._line(line.rstrip(b"\r"))
+            if result is not None:
+                yield result
 
     def _line(self, line: bytes) -> Chunk | None:
         name, _, value = line.partition(b":")

@@ -41,15 +41,15 @@ def attention(folder: str) -> list[Suite]:
         flops = 4 * batch * length * heads * width
         stored = 2 * c * batch * (length + 1) * kv * width
         moved = 4 * batch * heads * width
-        found = Kernels(group, "decode", "bf16", flops, stored, moved, 0 * batch)
+        result = Kernels(group, "decode", "bf16", flops, stored, moved, 0 * batch)
         suites.append(
-            found.suite(
+            result.suite(
                 "decode attention",
                 DECODE,
-                bound=found.roof(stored),
+                bound=result.roof(stored),
                 precision=dtype,
                 told=_told_decode,
-                scored=stored >= 3 * found.cache(),
+                scored=stored >= 3 * result.cache(),
                 aside=aside if engine == "TRTLLM" else None,
             )
         )
@@ -73,10 +73,10 @@ def context(folder: str) -> list[Suite]:
         stored = tokens * 2 * kv * width * 2 * c
         moved = 4 * tokens * heads * width
         precision = "fp8" if dtype == "fp8" else "bf16"
-        found = Kernels(group, "prefill", precision, flops, stored, moved, 0 * tokens, length)
-        bound = found.roof(stored)
+        result = Kernels(group, "prefill", precision, flops, stored, moved, 0 * tokens, length)
+        bound = result.roof(stored)
         suites.append(
-            found.suite(
+            result.suite(
                 "context attention",
                 PREFILL,
                 bound=bound,

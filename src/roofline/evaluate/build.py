@@ -69,10 +69,10 @@ def coefficients(
         kind: of memory, whose multipliers are applied; those of old builds are not.
         skip: coefficients to leave out.
     """
-    found = suite.coefficients()
+    result = suite.coefficients()
     plain = {
-        n: v * found.get(f"{n}*{kind}", 1.0)
-        for n, v in found.items()
+        n: v * result.get(f"{n}*{kind}", 1.0)
+        for n, v in result.items()
         if n in suite.priors and "*" not in n
     }
     end = f"@{label}" if label else ""
@@ -85,21 +85,21 @@ def coefficients(
 
 def fitted(suites: Iterable[Suite]) -> dict[str, Any]:
     """What the rows covered: it decides how alike a new case is."""
-    found: dict[str, Any] = {"machines": set(), "models": set(), "precisions": set()}
+    result: dict[str, Any] = {"machines": set(), "models": set(), "precisions": set()}
     rows = 0
     batches: list[int] = []
     for suite in suites:
         rows += int(suite.scored.sum())
         for row, kept in zip(suite.rows, suite.scored, strict=True):
             if kept:
-                found["machines"].add(row["machine"])
-                found["precisions"].add(str(row["precision"]))
+                result["machines"].add(row["machine"])
+                result["precisions"].add(str(row["precision"]))
                 known = model(row["model"])
                 if known is not None:
-                    found["models"].add(known.name)
+                    result["models"].add(known.name)
                 batches.append(int(row["batch"]))
     return {
-        **{k: sorted(v) for k, v in found.items()},
+        **{k: sorted(v) for k, v in result.items()},
         "rows": rows,
         "batch": [min(batches), max(batches)],
     }
@@ -157,7 +157,7 @@ def build(folder: str) -> dict[str, Any]:
     first = {s.name.rsplit(" ", 1)[-1]: s for s in every if "TTFT" in s.name}
     batches = {s.name.removeprefix("fixed batch "): s for s in fixed(folder)}
     llama = {s.name.removeprefix("llama.cpp decode "): s for s in llamacpp(folder)}
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "base": {
             **profile(
                 "base", "", "What engines have in common", versions="", held=_base(), suites=[]
@@ -175,7 +175,7 @@ def build(folder: str) -> dict[str, Any]:
         held = coefficients(suite, "served") | coefficients(first[engine], "served")
         if engine == "vllm":
             held |= other  # AMD and Intel: fixed batches of 2024, the only public data
-        found[engine] = profile(
+        result[engine] = profile(
             engine,
             engine,
             f"{titles[engine]}, served",
@@ -185,9 +185,9 @@ def build(folder: str) -> dict[str, Any]:
             alike=list(tokens.values()),
         )
         waits = residuals([first[engine]], list(first.values()))
-        found[engine]["residuals"] |= {f"ttft:{kind}": r for kind, r in waits.items()}
+        result[engine]["residuals"] |= {f"ttft:{kind}": r for kind, r in waits.items()}
         if engine == "vllm":
-            found[engine]["families"] = {v: _family(s, others) for v, s in apart.items()}
+            result[engine]["families"] = {v: _family(s, others) for v, s in apart.items()}
     for name, engine, key in (
         ("vllm-2024", "vllm", "vLLM nvidia"),
         ("trtllm-2024", "trtllm", "TensorRT-LLM nvidia"),
@@ -197,7 +197,7 @@ def build(folder: str) -> dict[str, Any]:
         if engine == "vllm":
             held |= other
         title = f"{titles[engine]} of 2024, fixed batches without a server"
-        found[name] = profile(
+        result[name] = profile(
             name,
             engine,
             title,
@@ -207,9 +207,9 @@ def build(folder: str) -> dict[str, Any]:
             alike=[s for n, s in batches.items() if n.endswith("nvidia")],
         )
         if engine == "vllm":
-            found[name]["families"] = {v: _family(s, others) for v, s in apart.items()}
-    found["llamacpp"] = _llamacpp(llama)
-    found["torch"] = profile(
+            result[name]["families"] = {v: _family(s, others) for v, s in apart.items()}
+    result["llamacpp"] = _llamacpp(llama)
+    result["torch"] = profile(
         "torch",
         "torch",
         "PyTorch: no public data; what engines have in common, and calibrate",
@@ -218,11 +218,11 @@ def build(folder: str) -> dict[str, Any]:
         suites=[],
         notes=("no public measurements: a wide guess",),
     )
-    found["torch"]["residuals"] = {
+    result["torch"]["residuals"] = {
         k: {"low": -1.2, "high": 1.2, "note": "no public data"}
         for k in ("seen", "machine", "model", "both")
     }
-    return found
+    return result
 
 
 ASSUMED = ("state", "layer", "step", "interleave", "burst", "request")
@@ -256,7 +256,7 @@ def _llamacpp(llama: Mapping[str, Suite]) -> dict[str, Any]:
             for vendor in ("amd", "intel"):
                 held |= coefficients(suite, "llamacpp", vendor)
     graphics = [suite for name, suite in llama.items() if name != "Metal"]
-    found = profile(
+    result = profile(
         "llamacpp",
         "llamacpp",
         "llama.cpp",
@@ -265,7 +265,7 @@ def _llamacpp(llama: Mapping[str, Suite]) -> dict[str, Any]:
         suites=graphics,
         alike=graphics,
     )
-    return found | {"families": {"apple": _family([llama["Metal"]], [llama["Metal"]])}}
+    return result | {"families": {"apple": _family([llama["Metal"]], [llama["Metal"]])}}
 
 
 def main(folder: str) -> None:
@@ -280,8 +280,8 @@ def main(folder: str) -> None:
     shipped = {}
     for make in (gemm, attention, context, experts, messages, fixed, served, llamacpp):  # fmt: skip
         for suite in make(folder):
-            found = suite.coefficients()
-            shipped[suite.name] = {n: short(v) for n, v in found.items() if n in suite.names}
+            result = suite.coefficients()
+            shipped[suite.name] = {n: short(v) for n, v in result.items() if n in suite.names}
     with open(os.path.join(FOLDER, "suites.json"), "w", encoding="utf-8") as file:
         data = {"schema": "roofline.suites/1", "date": DATE, "suites": shipped}
         json.dump(data, file, ensure_ascii=False, indent=1)

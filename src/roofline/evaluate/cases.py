@@ -52,10 +52,10 @@ def on(name: str) -> Device:
 @lru_cache(maxsize=512)
 def case(machine: str, title: str, layout: Parallel, weights: str, kv: str) -> Case | None:
     """A case of the files, or ``None`` where the model does not divide so."""
-    found = model(title)
-    assert found is not None
+    result = model(title)
+    assert result is not None
     try:
-        return Case(found, load_machine(machine), weights=weights, kv=kv, parallel=layout)
+        return Case(result, load_machine(machine), weights=weights, kv=kv, parallel=layout)
     except RooflineError:
         return None
 
@@ -79,4 +79,4 @@ def bound(of: Case, step: Step) -> Any:
 
 def plan(of: Case) -> KernelPlan:
     """One device's share, ready to be loaded."""
-    return KernelPlan(of.work, of.wiring, of.parallel.dp)
+    return KernelPlan(of.work, of.interconnect, of.parallel.dp)

@@ -124,10 +124,10 @@ def sort_out(rows: Iterable[Row], rules: Iterable[Rule]) -> tuple[list[Row], dic
 
 def by(rows: Iterable[Row], *keys: str) -> Iterable[tuple[tuple[Any, ...], list[Row]]]:
     """Rows in groups that share the values of some columns: values, rows."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    result: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[k] for k in keys), []).append(row)
-    return found.items()
+        result.setdefault(tuple(row[k] for k in keys), []).append(row)
+    return result.items()
 
 
 def column(rows: Iterable[Row], name: str) -> Any:

@@ -47,10 +47,10 @@ def _suite(group: list[Row], dtype: str) -> Suite:
     stored = touched * matrices * h * i / tp * fmt.size
     flops = 2 * matrices * h * i / tp * load
     moved = 2 * load * (2 * h + matrices * i / tp) + 2 * n * h
-    found = Kernels(group, "experts", fmt.compute, flops, stored, moved, 2 * n * h)
-    bound = found.roof(stored)
-    in_cache = (stored < 3 * found.cache()) & (bound > 1.01 * found.computing())
-    return found.suite(
+    result = Kernels(group, "experts", fmt.compute, flops, stored, moved, 2 * n * h)
+    bound = result.roof(stored)
+    in_cache = (stored < 3 * result.cache()) & (bound > 1.01 * result.computing())
+    return result.suite(
         "experts",
         PRIORS,
         bound=bound,

@@ -79,9 +79,9 @@ def _case(row: Row) -> Case | None:
 
 
 def _floor_of(row: Row) -> float:
-    found = model(row["model"])
+    result = model(row["model"])
     name = MACHINES.get(row["hardware"])
-    if found is None or name is None:
+    if result is None or name is None:
         return 0.0
     of = case(name, row["model"], Parallel(tp=int(row["n_gpu"])), "fp16", "fp16")
     if of is None:
@@ -122,8 +122,8 @@ _WEIGHTS = re.compile(r"Weight = (\w+), KV Cache = (\w+)")
 
 
 def _formats(text: str) -> tuple[str, str]:
-    found = _WEIGHTS.match(text)
-    return (found[1], found[2]) if found else ("fp16", "fp16")
+    result = _WEIGHTS.match(text)
+    return (result[1], result[2]) if result else ("fp16", "fp16")
 
 
 def _fixed(name: str, group: list[Row], aside: dict[str, int]) -> Suite:

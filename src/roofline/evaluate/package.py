@@ -89,15 +89,15 @@ def download(into: str) -> str:
         command, stdin=subprocess.DEVNULL, stdout=shown, stderr=subprocess.PIPE, text=True,
         errors="replace", check=False,
     )  # fmt: skip
-    found = [n for n in os.listdir(into) if n.endswith(".whl")]
-    if done.returncode or not found:
+    result = [n for n in os.listdir(into) if n.endswith(".whl")]
+    if done.returncode or not result:
         platform = BUILD["platform"]
         raise RooflineError(
             f"{NAME} {VERSION} could not be downloaded: {_why(done.stderr)}; where there is a "
             f"connection, 'pip download {NAME}=={VERSION} --no-deps --only-binary :all: "
             f"--platform {platform}' gets the file, and 'roofline validate FILE.whl' takes it"
         )
-    return os.path.join(into, found[0])
+    return os.path.join(into, result[0])
 
 
 def _why(told: str) -> str:
@@ -113,11 +113,11 @@ def _why(told: str) -> str:
 def _check(path: str) -> None:
     try:
         with open(path, "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            result = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if found != SHA256:
+    if result != SHA256:
         raise InputError(
             f"{os.path.basename(path)}: not the {NAME} {VERSION} that is known: its SHA-256 is "
-            f"{found[:12]}…, not {SHA256[:12]}…"
+            f"{result[:12]}…, not {SHA256[:12]}…"
         )

@@ -45,12 +45,12 @@ def only(*names: str, **spreads: float) -> dict[str, Prior]:
         "interleave": (0.3, 2.0),
         "burst": (0.01, 1.0),
     }
-    found = {}
+    result = {}
     for name in names:
         low, high = limits.get(name.rsplit(".", 1)[-1], (BASE[name] / 1000, BASE[name] * 1000))
         spread = SPREADS.get(name, 0.7)
-        found[name] = Prior(BASE[name], spreads.get(name.replace(".", "_"), spread), low, high)
-    return found
+        result[name] = Prior(BASE[name], spreads.get(name.replace(".", "_"), spread), low, high)
+    return result
 
 
 SPREADS = {

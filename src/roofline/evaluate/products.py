@@ -29,11 +29,11 @@ def _suite(group: list[Row], dtype: str) -> Suite:
     a = 2.0 if wide else 1.0
     m, n, k = (column(group, x) for x in "mnk")
     stored, moved = fmt.size * n * k, a * m * k + 2.0 * m * n
-    found = Kernels(group, "linear", fmt.compute, 2 * m * n * k, stored, moved, 2 * m * k)
+    result = Kernels(group, "linear", fmt.compute, 2 * m * n * k, stored, moved, 2 * m * k)
     data = stored + moved
-    bound = found.roof(data)
-    in_cache = (data < 3 * found.cache()) & (bound > 1.01 * found.computing())
-    return found.suite(
+    bound = result.roof(data)
+    in_cache = (data < 3 * result.cache()) & (bound > 1.01 * result.computing())
+    return result.suite(
         "gemm",
         PRIORS if wide else PRIORS | QUANTISE,
         bound=bound,

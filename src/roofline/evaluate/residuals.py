@@ -27,32 +27,32 @@ def residuals(suites: Sequence[Suite], alike: Sequence[Suite]) -> dict[str, Any]
         alike: suites of the same kind under all engines: what is never seen is pooled over them.
     """
     seen = [x for suite in suites for x in scores(suite, suite.folds())]
-    found: dict[str, Any] = {"seen": {"rows": len(seen), **_interval(quantiles(seen))}}
-    found["seen"]["median_error"] = short(_median([abs(math.exp(x) - 1) for x in seen]))
+    result: dict[str, Any] = {"seen": {"rows": len(seen), **_interval(quantiles(seen))}}
+    result["seen"]["median_error"] = short(_median([abs(math.exp(x) - 1) for x in seen]))
     for by in ("machine", "model"):
         pool = [g for suite in alike for g in groups(suite, suite.left_out(by), by)]
         names = {g.name for g in pool}
         if len(names) < 2:
-            low, high = found["seen"]["low"], found["seen"]["high"]
-            found[by] = {**_interval((2 * low, 2 * high)), "note": "none left out: doubled"}
+            low, high = result["seen"]["low"], result["seen"]["high"]
+            result[by] = {**_interval((2 * low, 2 * high)), "note": "none left out: doubled"}
             continue
-        found[by] = {
+        result[by] = {
             "rows": sum(len(g.scores) for g in pool),
             "groups": len(names),
             **_interval(interval(pool)),
         }
         own = [x for g in pool if g.suite in {s.name for s in suites} for x in g.scores]
         if own:
-            found[by]["median_error"] = short(_median([abs(math.exp(x) - 1) for x in own]))
+            result[by]["median_error"] = short(_median([abs(math.exp(x) - 1) for x in own]))
         for end, best in (("low", min), ("high", max)):
-            found[by][end] = best(found[by][end], found["seen"][end])
-    machine, model = found["machine"], found["model"]
-    found["both"] = {
+            result[by][end] = best(result[by][end], result["seen"][end])
+    machine, model = result["machine"], result["model"]
+    result["both"] = {
         "low": short(-((machine["low"] ** 2 + model["low"] ** 2) ** 0.5)),
         "high": short((machine["high"] ** 2 + model["high"] ** 2) ** 0.5),
         "note": "both left out: the two added in quadrature",
     }
-    return found
+    return result
 
 
 def _interval(ends: tuple[float, float]) -> dict[str, float]:

@@ -40,8 +40,10 @@ VIDUR = "vidur_mlp_ops"
 
 def shipped() -> Mapping[str, dict[str, float]]:
     """The package's coefficients, by suite."""
-    found: dict[str, dict[str, float]] = catalogue.read("predicting/profiles/suites.json")["suites"]
-    return found
+    result: dict[str, dict[str, float]] = catalogue.read("predicting/profiles/suites.json")[
+        "suites"
+    ]
+    return result
 
 
 def nearest(name: str, held: Mapping[str, dict[str, float]]) -> dict[str, float] | None:
@@ -92,13 +94,13 @@ def evaluate(
 ) -> list[Score]:
     """Every suite scored: with the package's coefficients, and by leaving out if ``fit``."""
     held = shipped()
-    found = []
+    result = []
     for suite in suites(folder, kinds):
         tell(suite.name)
         known = nearest(suite.name, held) if suite.priors else {}
-        found.append(score(suite, known, fit=fit and bool(suite.priors)))
-    spreads(found)
-    return found
+        result.append(score(suite, known, fit=fit and bool(suite.priors)))
+    spreads(result)
+    return result
 
 
 def to_json(scores: list[Score]) -> dict[str, Any]:

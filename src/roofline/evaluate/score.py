@@ -38,8 +38,8 @@ class Score:
         import numpy as np
 
         kept = self.suite.scored if rows is None else self.suite.scored & rows
-        found = self.predictions[predictor][kept] / self.suite.measured[kept] - 1
-        return np.abs(found[np.isfinite(found)])
+        result = self.predictions[predictor][kept] / self.suite.measured[kept] - 1
+        return np.abs(result[np.isfinite(result)])
 
     def error(self, predictor: str, rows: Any = None) -> float | None:
         """The median of :meth:`errors`, ``None`` where there is none."""
@@ -47,8 +47,8 @@ class Score:
 
         if predictor not in self.predictions:
             return None
-        found = self.errors(predictor, rows)
-        return float(np.median(found)) if len(found) else None
+        result = self.errors(predictor, rows)
+        return float(np.median(result)) if len(result) else None
 
     def best(self) -> str:
         """The strictest predictor that there is: unseen machine, unseen model, fitted."""
@@ -91,23 +91,23 @@ def score(suite: Suite, shipped: dict[str, float] | None = None, *, fit: bool = 
     """
     import numpy as np
 
-    found: dict[str, Any] = {"roof": suite.bound}
+    result: dict[str, Any] = {"roof": suite.bound}
     kept = suite.scored
     if shipped is not None:
-        found["shipped"] = suite.predict({**suite.fixed, **shipped})
+        result["shipped"] = suite.predict({**suite.fixed, **shipped})
     if fit:
-        found["constant"] = suite.constant("machine")
-        if not np.isfinite(found["constant"][kept]).all():
-            found["constant"] = suite.constant()
+        result["constant"] = suite.constant("machine")
+        if not np.isfinite(result["constant"][kept]).all():
+            result["constant"] = suite.constant()
         if suite.priors:
-            found["fitted"] = suite.folds()
+            result["fitted"] = suite.folds()
             for by in ("machine", "model"):
                 left = suite.left_out(by)
                 if np.isfinite(left[kept]).any():
-                    found[by] = left
-    out = Score(suite, found)
-    if "fitted" in found:
-        out.coverage["rows"] = covered(suite, found["fitted"])
+                    result[by] = left
+    out = Score(suite, result)
+    if "fitted" in result:
+        out.coverage["rows"] = covered(suite, result["fitted"])
     out.above = int((suite.measured[kept] * ABOVE < suite.bound[kept]).sum())
     return out
 

@@ -79,9 +79,9 @@ def as_case(row: Row) -> Case | None:
 
 def has_experts(row: Row) -> bool:
     """Whether the model of a row has experts."""
-    found = model(row["model_path"])
-    return found is not None and any(
-        isinstance(part, Experts) for layer in found.layers for part in layer.parts
+    result = model(row["model_path"])
+    return result is not None and any(
+        isinstance(part, Experts) for layer in result.layers for part in layer.parts
     )
 
 

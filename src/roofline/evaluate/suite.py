@@ -108,8 +108,8 @@ class Suite:
                 continue
             mask = (others & self.scored).astype(float)
             if mask.sum() >= LEAST * self.scored.sum():
-                found = self.coefficients(mask, by, set(groups[own]))
-                out[own] = self.predict(found)[own]
+                result = self.coefficients(mask, by, set(groups[own]))
+                out[own] = self.predict(result)[own]
         return out
 
     def folds(self, count: int = 5) -> Any:

@@ -242,8 +242,8 @@ def kept(rows: Iterable[Row], table: KernelTable) -> list[Row]:
 
 def _draw(row: Row) -> bytes:
     """A lot that depends on what was measured, not on how long it took."""
-    told = repr(sorted((k, v) for k, v in row.items() if k not in ("latency", "power")))
-    return hashlib.blake2b(told.encode(), digest_size=8).digest()
+    said = repr(sorted((k, v) for k, v in row.items() if k not in ("latency", "power")))
+    return hashlib.blake2b(said.encode(), digest_size=8).digest()
 
 
 _AT = re.compile(r"silicon_concurrency=(\d+)")
@@ -253,8 +253,8 @@ def served(rows: Iterable[Row]) -> Iterator[Row]:
     """Served models: the newest run of each configuration, which the package lists first."""
     seen = set()
     for row in rows:
-        found = _AT.search(row["silicon_data_source"]) or re.search(r"_c(\d+)(?:_|$)", row["id"])
-        row["concurrency"] = found[1] if found else ""
+        result = _AT.search(row["silicon_data_source"]) or re.search(r"_c(\d+)(?:_|$)", row["id"])
+        row["concurrency"] = result[1] if result else ""
         key = tuple(row[k] for k in SAME)
         if (
             row["mode"] != "agg"

@@ -57,8 +57,8 @@ def demo() -> str:
 def blocks() -> Iterator[bytes]:
     """The file of the demo, part by part as its packages hold it."""
     for i in range(4):
-        found = find_spec(f"{_PACKAGE}_part{i + 1}")
-        places = found.submodule_search_locations if found else None
+        result = find_spec(f"{_PACKAGE}_part{i + 1}")
+        places = result.submodule_search_locations if result else None
         name = f"{_FILE}.part{i:02}"
         where = os.path.join(next(iter(places)), "data", name) if places else ""
         if not os.path.isfile(where):

@@ -76,9 +76,9 @@ def _no_constant(name: str) -> Any:
 
 
 def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(items)
-    if len(found) != len(items):
+    result = dict(items)
+    if len(result) != len(items):
         before: set[str] = set()
         twice = next(k for k, _ in items if k in before or before.add(k))  # type: ignore[func-returns-value]
         raise _Refused(f"the key {short(twice)} is there twice")
-    return found
+    return result

@@ -110,9 +110,9 @@ class Header:
     def _take(self, n: int) -> bytes:
         if len(self.buffer) - self.at < n:
             self._refill(n)
-        found = self.buffer[self.at : self.at + n]
+        result = self.buffer[self.at : self.at + n]
         self.at += n
-        return found
+        return result
 
     def _refill(self, n: int) -> None:
         if self._position + n > self.size:
@@ -176,13 +176,13 @@ class Header:
         return Gguf((self.path,), version, metadata, tuple(t for t, _ in entries), self.size)
 
     def _metadata(self, pairs: int) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+        result: dict[str, Value] = {}
         for _ in range(pairs):
             key = self._text(MOST_NAME, "a metadata key")
-            if key in found:
+            if key in result:
                 raise self._fault(f"the metadata key '{key[:60]}' is there twice")
-            found[key] = self._value(self._u32(), key)
-        return found
+            result[key] = self._value(self._u32(), key)
+        return result
 
     def _value(self, kind: int, key: str) -> Value:
         if kind in _SCALARS:

@@ -22,16 +22,16 @@ def size_of(path: str) -> int:
         InputError: not a file (a folder, a pipe, a device), or links in a circle.
     """
     try:
-        found = os.stat(path)
+        result = os.stat(path)
     except FileNotFoundError:
         raise NotFound(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be opened: {reason(error)}") from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(result.st_mode):
         raise InputError(f"{path}: a folder, not a file")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(result.st_mode):
         raise InputError(f"{path}: not a regular file")
-    return found.st_size
+    return result.st_size
 
 
 @contextmanager
@@ -44,10 +44,10 @@ def opened(path: str) -> Iterator[tuple[BinaryIO, int]]:
     size_of(path)
     try:
         with open(path, "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            result = os.fstat(file.fileno())
+            if not stat.S_ISREG(result.st_mode):
                 raise InputError(f"{path}: not a regular file")
-            yield file, found.st_size
+            yield file, result.st_size
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from None
 

@@ -98,9 +98,9 @@ def read(path: str) -> tuple[Tensor, ...]:
     header.pop("__metadata__", None)
     if len(header) > MOST_TENSORS:
         raise InputError(f"{path}: {len(header)} tensors")
-    found = [_entry(name, value, path) for name, value in header.items()]
-    _check([place for _, place in found], size - 8 - length, path)
-    return tuple(tensor for tensor, _ in found)
+    result = [_entry(name, value, path) for name, value in header.items()]
+    _check([place for _, place in result], size - 8 - length, path)
+    return tuple(tensor for tensor, _ in result)
 
 
 def _entry(name: str, value: Any, path: str) -> tuple[Tensor, tuple[int, int, str]]:
@@ -168,15 +168,15 @@ def read_folder(folder: str) -> Checkpoint | None:
 
 
 def _all(folder: str, names: list[str]) -> tuple[Tensor, ...]:
-    found: dict[str, Tensor] = {}
+    result: dict[str, Tensor] = {}
     for name in names:
         for tensor in read(os.path.join(folder, name)):
-            if tensor.name in found:
+            if tensor.name in result:
                 raise InputError(f"{folder}: the tensor '{tensor.name[:60]}' is in two files")
-            found[tensor.name] = tensor
-        if len(found) > MOST_TENSORS:
+            result[tensor.name] = tensor
+        if len(result) > MOST_TENSORS:
             raise InputError(f"{folder}: more than {MOST_TENSORS} tensors")
-    return tuple(found.values())
+    return tuple(result.values())
 
 
 def _indexed(folder: str, path: str) -> Checkpoint:

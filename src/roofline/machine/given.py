@@ -90,9 +90,9 @@ def _replaced(of: Ceilings, bandwidth: float | None, peaks: Mapping[str, float])
 def _said(
     bandwidth: float | None, peaks: Mapping[str, float], memory: float | None, *, bare: bool
 ) -> list[str]:
-    found = [] if bandwidth is None else [si(bandwidth, "B/s")]
+    result = [] if bandwidth is None else [si(bandwidth, "B/s")]
     if peaks and bare:
-        found.append(si(next(iter(peaks.values())), "FLOP/s"))
+        result.append(si(next(iter(peaks.values())), "FLOP/s"))
     elif peaks:
-        found += [f"{name} {si(value, 'FLOP/s')}" for name, value in peaks.items()]
-    return found if memory is None else [*found, memory_size(memory)]
+        result += [f"{name} {si(value, 'FLOP/s')}" for name, value in peaks.items()]
+    return result if memory is None else [*result, memory_size(memory)]

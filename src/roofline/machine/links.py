@@ -63,21 +63,21 @@ class LinkLevel:
 
     Attributes:
         inner: devices of such a domain, 1 for a device alone.
-        strands: those that go further than it, fastest first.
+        shares: those that go further than it, fastest first.
     """
 
     inner: int
-    strands: tuple[LinkShare, ...]
+    shares: tuple[LinkShare, ...]
 
     @property
     def crosses(self) -> float:
         """The fraction of the bytes sent that leaves such a domain."""
-        return sum(strand.carries for strand in self.strands)
+        return sum(share.carries for share in self.shares)
 
     @property
     def bandwidth(self) -> float:
         """Bytes/s of a device in one direction, all its links that lead out together."""
-        return sum(strand.bandwidth for strand in self.strands)
+        return sum(share.bandwidth for share in self.shares)
 
     @property
     def second_per_byte(self) -> float:
@@ -91,27 +91,27 @@ class Wire:
 
     Attributes:
         collective, group: what, and over how many devices.
-        strands: the links it uses, fastest first.
+        shares: the links it uses, fastest first.
         latency: seconds a message, or ``None`` where unknown (counted as nothing).
         reach: of rows to experts and back, how far they go.
     """
 
     collective: str
     group: int
-    strands: tuple[LinkShare, ...]
+    shares: tuple[LinkShare, ...]
     latency: Figure | None
     reach: Reach | None = None
 
     @property
     def levels(self) -> tuple[LinkLevel, ...]:
         """What leaves a device, a domain of the fastest link, and so on."""
-        strands = self.strands
-        return tuple(LinkLevel(strand.inner, strands[i:]) for i, strand in enumerate(strands))
+        shares = self.shares
+        return tuple(LinkLevel(share.inner, shares[i:]) for i, share in enumerate(shares))
 
     @property
     def slowest(self) -> LinkShare:
-        """The first strand of the level that takes longest."""
-        return max(self.levels, key=lambda level: level.second_per_byte).strands[0]
+        """The first share of the level that takes longest."""
+        return max(self.levels, key=lambda level: level.second_per_byte).shares[0]
 
     @property
     def second_per_byte(self) -> float:
@@ -131,17 +131,17 @@ class Wire:
             "devices": self.group,
             "links": [
                 {
-                    "name": strand.link.name,
-                    "carries": strand.carries,
-                    "bandwidth_in_group": strand.bandwidth,
-                    "bandwidth": strand.link.bandwidth.to_json(),
+                    "name": share.link.name,
+                    "carries": share.carries,
+                    "bandwidth_in_group": share.bandwidth,
+                    "bandwidth": share.link.bandwidth.to_json(),
                 }
-                for strand in self.strands
+                for share in self.shares
             ],
             "levels": [
                 {
                     "leaves_domains_of": level.inner,
-                    "over": [strand.link.name for strand in level.strands],
+                    "over": [share.link.name for share in level.shares],
                     "crosses": level.crosses,
                     "bandwidth": level.bandwidth,
                     "seconds_per_byte": level.second_per_byte,
@@ -156,7 +156,7 @@ class Wire:
 
 
 @record
-class Wiring:
+class Interconnect:
     """A machine's links, or what was given instead.
 
     Attributes:
@@ -175,23 +175,23 @@ class Wiring:
         Raises:
             InputError: no known link joins so many devices.
         """
-        strands = []
+        shares = []
         before = 1
         for link, domain in self._levels(group):
             carries = _carried(collective, before, domain, group, reach)
             if carries:
                 bandwidth = _bandwidth(link, domain, collective)
-                strands.append(LinkShare(link, before, domain, carries, bandwidth))
+                shares.append(LinkShare(link, before, domain, carries, bandwidth))
             before = domain
-        latencies = [self._latency(strand.link) for strand in strands]
+        latencies = [self._latency(share.link) for share in shares]
         known = [figure for figure in latencies if figure is not None]
         longest = max(known, key=lambda f: f.value) if len(known) == len(latencies) else None
-        return Wire(collective, group, tuple(strands), longest, reach)
+        return Wire(collective, group, tuple(shares), longest, reach)
 
     def _levels(self, group: int) -> list[tuple[Link, int]]:
         if self.link is not None:
             return [(self._given(), group)]
-        found = []
+        result = []
         reached, joined = 1, 1
         for link in sorted(self.machine.links, key=lambda x: -x.bandwidth.value):
             if link.scope == "host" or link.devices <= joined:
@@ -199,10 +199,10 @@ class Wiring:
             joined = link.devices
             domain = max(d for d in divisors(group) if d <= joined and d % reached == 0)
             if domain > reached:
-                found.append((link, domain))
+                result.append((link, domain))
                 reached = domain
             if reached == group:
-                return found
+                return result
         raise InputError(self._unjoined(group))
 
     def _given(self) -> Link:
@@ -249,10 +249,10 @@ def floors() -> Mapping[str, Figure]:
     (``latencies.json``): what one takes at least where the machine's file does not say."""
     data = catalogue.read("machine/latencies.json")
     sources = data["sources"]
-    found = {}
+    result = {}
     for word, least in data["latencies"].items():
         source = sources[least["source"]]
-        found[word] = Figure(
+        result[word] = Figure(
             least["value"],
             "measured",
             source["title"],
@@ -260,7 +260,7 @@ def floors() -> Mapping[str, Figure]:
             source["date"],
             note=least["note"],
         )
-    return found
+    return result
 
 
 def floor(link: Link) -> Figure | None:

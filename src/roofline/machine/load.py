@@ -55,9 +55,9 @@ def load(name: str) -> Machine:
     if is_here(name):
         from .here import path_of_here
 
-        found = from_file(path_of_here(name))
-        known = found.measured.bandwidth or found.measured.compute
-        return replace(found, prefers="measured") if known else found
+        result = from_file(path_of_here(name))
+        known = result.measured.bandwidth or result.measured.compute
+        return replace(result, prefers="measured") if known else result
     entry, said = _named(name), tuple[str, ...]()
     if entry is None:
         entry, said = find(name)
@@ -99,12 +99,12 @@ def find(name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def entries() -> list[dict[str, Any]]:
     """The catalogue's entries, each with the sources of its file."""
-    found = []
+    result = []
     for vendor in VENDORS:
         if os.path.isfile(os.path.join(_FOLDER, f"{vendor}.json")):
             data = catalogue.read(f"machine/catalogue/{vendor}.json")
-            found += [{**m, "sources": data["sources"]} for m in data["machines"]]
-    return found
+            result += [{**m, "sources": data["sources"]} for m in data["machines"]]
+    return result
 
 
 def _named(name: str) -> dict[str, Any] | None:
@@ -220,19 +220,19 @@ class _Reader:
 
     def ceilings(self, kind: str) -> Ceilings:
         section = self.section(self.data, kind)
-        found: dict[str, dict[str, Figure]] = {}
+        result: dict[str, dict[str, Figure]] = {}
         for unit in ("bandwidth", "compute", "overhead"):
             table = self.section(section, unit)
-            found[unit] = {
+            result[unit] = {
                 name: self.figure(value, f"{kind}.{unit}.{name}", unit, kind)
                 for name, value in table.items()
                 if value is not None
             }
-        for name in found["compute"]:
+        for name in result["compute"]:
             if name not in PRECISIONS:
                 known = ", ".join(PRECISIONS)
                 raise self.wrong(f"{kind}.compute.{name[:30]}: no such precision (known: {known})")
-        return Ceilings(**found)
+        return Ceilings(**result)
 
     def links(self) -> tuple[Link, ...]:
         given = self.data.get("links")
@@ -240,13 +240,13 @@ class _Reader:
             return ()
         if not isinstance(given, list):
             raise self.wrong("links must be a list")
-        found = []
+        result = []
         for item in given:
             link = self.table(item, "each link")
             devices = link.get("devices", 2)
             if type(devices) is not int or not 1 <= devices <= 1 << 20:
                 raise self.wrong(f"links: devices must be a whole number, not {short(devices)}")
-            found.append(
+            result.append(
                 Link(
                     self.text(link, "name", "link"),
                     self.figure(link.get("bandwidth"), "links: bandwidth", "bandwidth"),
@@ -256,18 +256,18 @@ class _Reader:
                     self.text(link, "topology"),
                 )
             )
-        return tuple(found)
+        return tuple(result)
 
     def doubts(self) -> tuple[str, ...]:
         """Codes of what `roofline measure` would have refused to keep, had it not been forced."""
         measurement = self.section(self.data, "measurement")
         findings = measurement.get("findings")
-        found = [
+        result = [
             str(finding["code"])[:30]
             for finding in (findings if isinstance(findings, list) else [])
             if isinstance(finding, dict) and finding.get("level") == "refuse" and "code" in finding
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(result))
 
     def machine(self) -> Machine:
         data = self.data

@@ -52,8 +52,8 @@ class Figure:
 
     def to_json(self) -> dict[str, Any]:
         """The figure as JSON, empty parts left out."""
-        found = {name: getattr(self, name) for name in type(self).__match_args__}
-        return {k: v for k, v in found.items() if v not in ("", None)}
+        result = {name: getattr(self, name) for name in type(self).__match_args__}
+        return {k: v for k, v in result.items() if v not in ("", None)}
 
 
 @record

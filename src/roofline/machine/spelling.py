@@ -116,14 +116,14 @@ def counted(name: str) -> Iterator[tuple[int, str]]:
     [(1, '2x RTX 3090'), (2, 'RTX 3090')]
     """
     yield 1, name
-    if found := _BEFORE.match(name):
-        word = found[3]
-        count = _NUMBERS[word.lower()] if word else int(found[1] or found[2])
+    if result := _BEFORE.match(name):
+        word = result[3]
+        count = _NUMBERS[word.lower()] if word else int(result[1] or result[2])
         if count:
-            yield count, name[found.end() :]
-    found = _AFTER.search(name)
-    if found and not _LANES.search(name[: found.start()]) and (found[1] or found[2]).strip("0"):
-        yield int(found[1] or found[2]), name[: found.start()]
+            yield count, name[result.end() :]
+    result = _AFTER.search(name)
+    if result and not _LANES.search(name[: result.start()]) and (result[1] or result[2]).strip("0"):
+        yield int(result[1] or result[2]), name[: result.start()]
 
 
 def detailed(name: str) -> tuple[str, dict[str, str]]:
@@ -135,7 +135,7 @@ def detailed(name: str) -> tuple[str, dict[str, str]]:
     """
     said = {}
     for what, pattern in _DETAILS:
-        if found := pattern.search(name):
-            said[what] = found[1]
-            name = f"{name[: found.start()]} {name[found.end() :]}".replace("()", " ")
+        if result := pattern.search(name):
+            said[what] = result[1]
+            name = f"{name[: result.start()]} {name[result.end() :]}".replace("()", " ")
     return " ".join(name.split()), said

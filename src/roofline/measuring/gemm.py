@@ -210,7 +210,7 @@ def candidates(
     rate = _rate(library, small, SMALL, tries=3)
     if rate < floor and flops(SMALL) / rate > _LAUNCHING:
         shapes = []
-    found = 0
+    result = 0
     for wanted in sorted(shapes, key=flops):
         if flops(wanted) / rate > longest:
             break
@@ -220,9 +220,9 @@ def candidates(
             refuse(f"{precision} {named(wanted)}: {reason}")
             break
         rate = max(rate, _rate(library, product, wanted, tries=1))
-        found += 1
+        result += 1
         yield _candidate(library, product, wanted, layout)
-    if not found:
+    if not result:
         yield _candidate(library, small, SMALL, layout)
 
 
@@ -278,23 +278,23 @@ def probes(
     ]
     full = 0.0  # FLOP/s of the small fp32 product
     for precision in [p for p in offered if only is None or p in only]:
-        found: list[Candidate] = []
+        result: list[Candidate] = []
         floor = full * _EMULATED if precision in _NARROW else 0.0
         for library in libraries:
             if precision not in library.precisions:
                 continue
             for layout in library.layouts(precision):
                 try:
-                    found += candidates(
+                    result += candidates(
                         library, precision, shapes, longest, refuse, layout=layout, floor=floor
                     )
                 except (Refused, RooflineError) as error:
                     refuse(f"{precision}: {error}")
                     break
-        if precision == "fp32" and found:
+        if precision == "fp32" and result:
             full = _small_rate(libraries, "fp32")
-        if found:
-            yield Probe(f"compute.{precision}", tuple(found), window=min(0.02, longest), turns=2)
+        if result:
+            yield Probe(f"compute.{precision}", tuple(result), window=min(0.02, longest), turns=2)
 
 
 def decode_probes(

@@ -98,14 +98,14 @@ def merge(new: Json, old: Json) -> Json:
 
 def below(new: Json, old: Json) -> tuple[str, float] | None:
     """The roof that lies furthest below an earlier run's, and by how much of it, if over 5 %."""
-    found = []
+    results = []
     for section in ("bandwidth", "compute"):
         table = _stored(new, section)
         for name, figure in _stored(old, section).items():
             was, now = _value(figure), _value(table.get(name))
             if was > 0 and now > 0:
-                found.append((1 - now / was, f"{section}.{name}"))
-    down, key = max(found, default=(0.0, ""))
+                results.append((1 - now / was, f"{section}.{name}"))
+    down, key = max(results, default=(0.0, ""))
     return (key, down) if down > 0.05 else None
 
 
@@ -153,14 +153,14 @@ def _name(result: Result, part: Json) -> str:
 
 def _section(result: Result, prefix: str) -> Json:
     """Figures of one kind. Of bandwidths only the read ones are ceilings of a level."""
-    found = {}
+    results = {}
     for key, figure in result.figures.items():
         name = key.removeprefix(prefix)
         if key.startswith(prefix) and not (prefix == "bandwidth." and "." in name):
-            found[name] = _figure(figure)
+            results[name] = _figure(figure)
             if prefix == "compute." and name in _ACCUMULATE:
-                found[name]["accumulate"] = _ACCUMULATE[name]
-    return found
+                results[name]["accumulate"] = _ACCUMULATE[name]
+    return results
 
 
 def _figure(figure: Estimate) -> Json:

@@ -66,8 +66,8 @@ class Topology:
 
     def cache(self, level: int) -> Cache | None:
         """The smallest data cache of ``level`` (cores may differ), or None."""
-        found = [c for c in self.caches if c.level == level]
-        return min(found, key=lambda c: c.size) if found else None
+        result = [c for c in self.caches if c.level == level]
+        return min(result, key=lambda c: c.size) if result else None
 
     def last_level(self) -> int | None:
         """Bytes of all last-level caches together; None when no cache is reported."""

@@ -160,17 +160,17 @@ class TorchDevice:
 
 def devices(torch: Any) -> list[TorchDevice]:
     """All accelerators torch can use here."""
-    found: list[TorchDevice] = []
+    result: list[TorchDevice] = []
     for kind in KINDS:
         if kind == "mps":
             backend = getattr(getattr(torch, "backends", None), "mps", None)
             if backend is not None and backend.is_available():
-                found.append(TorchDevice(torch, "mps"))
+                result.append(TorchDevice(torch, "mps"))
             continue
         module = getattr(torch, kind, None)
         if module is not None and module.is_available():
-            found += [TorchDevice(torch, kind, i) for i in range(int(module.device_count()))]
-    return found
+            result += [TorchDevice(torch, kind, i) for i in range(int(module.device_count()))]
+    return result
 
 
 class TorchLibrary:

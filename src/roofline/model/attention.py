@@ -141,15 +141,15 @@ class Attention:
         if self.gate and not self.gate_name:
             queries += self.gate
         rank = self.query_rank
-        found = [Linear(q, width, rank or queries, self.qkv_bias)]
+        result = [Linear(q, width, rank or queries, self.qkv_bias)]
         if not self.shares_cache:
-            found.append(Linear(k, width, self.kv_heads * self.key_width, self.qkv_bias))
+            result.append(Linear(k, width, self.kv_heads * self.key_width, self.qkv_bias))
             if not self.keys_are_values:
                 values = self.kv_heads * self.value_width
-                found.append(Linear(v, width, values, self.qkv_bias))
+                result.append(Linear(v, width, values, self.qkv_bias))
         if self.gate and self.gate_name:
-            found.append(Linear(self.gate_name, width, self.gate))
-        return tuple(found)
+            result.append(Linear(self.gate_name, width, self.gate))
+        return tuple(result)
 
     def _queries(self) -> tuple[Linear, ...]:
         # From the width that queries pass through to the heads.

@@ -47,14 +47,14 @@ def plain(data: dict[str, Any], where: str) -> dict[str, Any]:
         InputError: a size beyond them, by its key.
     """
     most: dict[str, int] = {}
-    found = _object(data, where, most, 0)
+    result = _object(data, where, most, 0)
     modules = most.get("layers", 1) * most.get("experts", 1)
     if modules > MOST_MODULES:
         raise InputError(
             f"{where}: {most['layers']} layers of {most['experts']} experts are too many modules "
             f"to build (at most {MOST_MODULES})"
         )
-    return found
+    return result
 
 
 def _object(data: dict[str, Any], where: str, most: dict[str, int], depth: int) -> dict[str, Any]:

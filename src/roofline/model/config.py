@@ -72,9 +72,9 @@ class Config:
     def per_layer(self, depth: int) -> list[dict[str, Any]]:
         """What ``per_layer_config`` changes in each layer (transformers 5 writes it)."""
         value = self.get("per_layer_config")
-        found: list[dict[str, Any]] = [{}] * depth
+        result: list[dict[str, Any]] = [{}] * depth
         if value is None:
-            return found
+            return result
         if not isinstance(value, dict):
             raise InputError(f"{self.where}: per_layer_config must be an object")
         for key, changes in value.items():
@@ -82,8 +82,8 @@ class Config:
                 raise InputError(f"{self.where}: per_layer_config maps layers to objects")
             if int(key) >= depth:
                 raise InputError(f"{self.where}: per_layer_config has a layer {key} of {depth}")
-            found[int(key)] = changes
-        return found
+            result[int(key)] = changes
+        return result
 
     def sub(self, name: str) -> Config:
         """A nested config, ``text_config``."""
@@ -108,21 +108,21 @@ class Config:
             InputError: two aliases of one key disagree.
         """
         self.seen.add(name)
-        found = self.data.get(name)
+        result = self.data.get(name)
         for other in self.aliases.get(name, ()):
             self.seen.add(other)
             value = self.data.get(other)
-            if found is None:
-                found = value
-            elif value is not None and value != found:
+            if result is None:
+                result = value
+            elif value is not None and value != result:
                 raise InputError(
-                    f"{self.where}: {name} is {short(found)} and {other} is {short(value)}, "
+                    f"{self.where}: {name} is {short(result)} and {other} is {short(value)}, "
                     "which should be the same"
                 )
         names = (name, *self.aliases.get(name, ()))
         if name in self.class_defaults and not any(n in self.data for n in names):
-            found = self.filled[name] = self.class_defaults[name]
-        return found
+            result = self.filled[name] = self.class_defaults[name]
+        return result
 
     def _find(self, names: tuple[str, ...], default: Any) -> tuple[str, Any]:
         values = [self.get(name) for name in names]
@@ -159,8 +159,8 @@ class Config:
 
     def layers(self, *names: str, default: Any = _MISSING) -> int:
         """A number of layers."""
-        found = names or ("num_hidden_layers",)
-        return self.integer(*found, default=default, most=LIMITS["layers"])
+        result = names or ("num_hidden_layers",)
+        return self.integer(*result, default=default, most=LIMITS["layers"])
 
     def experts(self, *names: str, default: Any = _MISSING, least: int = 1) -> int:
         """A number of experts."""

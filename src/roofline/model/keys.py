@@ -132,21 +132,21 @@ def left(data: dict[str, Any], seen: set[str], *, strict: bool) -> list[str]:
         seen: keys that were read.
         strict: whether all that looks like structure counts, not what surely is alone.
     """
-    found = []
+    result = []
     for key in sorted(data.keys() - seen):
         value = data[key]
         if not value or _said(data, seen, key):
             continue
         if key in NAMED:
-            found.append(key)
+            result.append(key)
         elif strict and key in _SWITCHES:
             if not (key.startswith("sliding") and data.get("use_sliding_window") is False):
-                found.append(key)
+                result.append(key)
         elif key in _ANNOUNCED or _HARMLESS.search(key) or not _structural(value):
             continue
         elif (_COUNTED.match(key) and _number(value)) or (strict and _LOOKS.search(key)):
-            found.append(key)
-    return found
+            result.append(key)
+    return result
 
 
 def _said(data: dict[str, Any], seen: set[str], key: str) -> bool:

@@ -255,8 +255,8 @@ def from_file(path: str, as_type: str | None = None) -> Model:
     sibling = base.removesuffix("config.json") + "hf_quant_config.json"
     beside = os.path.join(folder, sibling)
     sidecar = read_json(beside, constants=True) if os.path.isfile(beside) else None
-    if base == "config.json" and (told := _description(folder)):
-        sidecar = {"description": read_json(told, constants=True)}
+    if base == "config.json" and (description := _description(folder)):
+        sidecar = {"description": read_json(description, constants=True)}
     title = os.path.basename(os.path.abspath(folder))
     name = title if base == "config.json" and title else base
     model = from_config(data, path, sidecar, as_type).altered(name=name, source=path)

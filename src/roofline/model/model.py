@@ -369,12 +369,12 @@ def _alike(layer: Layer, scheme: Scheme) -> Alike:
 
 
 def _grouped(layer: Layer, scheme: Scheme, paths: tuple[str, ...]) -> Alike:
-    found: dict[tuple[Any, ...], list[Any]] = {}
+    result: dict[tuple[Any, ...], list[Any]] = {}
     for i in layer.indices:
         prefix = f"{layer.prefix}.{i}."
         key = tuple((scheme.weight(prefix + p), scheme.compute(prefix + p)) for p in paths)
-        found.setdefault(key, [prefix, 0])[1] += 1
-    return tuple((prefix, count) for prefix, count in found.values())
+        result.setdefault(key, [prefix, 0])[1] += 1
+    return tuple((prefix, count) for prefix, count in result.values())
 
 
 # All of an operator but how often it runs.
@@ -383,10 +383,10 @@ _price = attrgetter(*(name for name in Operator.__match_args__ if name != "count
 
 def together(operators: list[Operator]) -> tuple[Operator, ...]:
     """Equal operators of different layers, as one with their counts added."""
-    found: dict[Any, list[Any]] = {}
+    result: dict[Any, list[Any]] = {}
     for op in operators:
-        found.setdefault(_price(op), [op, 0])[1] += op.count
-    return tuple(op if op.count == n else replace(op, count=n) for op, n in found.values())
+        result.setdefault(_price(op), [op, 0])[1] += op.count
+    return tuple(op if op.count == n else replace(op, count=n) for op, n in result.values())
 
 
 def gather(
@@ -395,9 +395,10 @@ def gather(
     prefix: str = "model.layers",
 ) -> tuple[Layer, ...]:
     """Layers 0…depth-1, alike ones together; ``make(i)`` gives parts and norm parameters."""
-    found: dict[tuple[tuple[LayerPart, ...], int], list[int]] = {}
+    result: dict[tuple[tuple[LayerPart, ...], int], list[int]] = {}
     for i in range(depth):
-        found.setdefault(make(i), []).append(i)
+        result.setdefault(make(i), []).append(i)
     return tuple(
-        Layer(parts, tuple(indices), vectors, prefix) for (parts, vectors), indices in found.items()
+        Layer(parts, tuple(indices), vectors, prefix)
+        for (parts, vectors), indices in result.items()
     )

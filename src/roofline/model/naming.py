@@ -83,9 +83,9 @@ def read(name: str, entries: list[dict[str, Any]]) -> NamedModel | None:
     org, _, base = text.removeprefix("hf.co/").rpartition("/")
     known = _names(entries)
     for start in _starts(base):
-        found = _peeled(start, org, known)
-        if found is not None:
-            return found
+        result = _peeled(start, org, known)
+        if result is not None:
+            return result
     unknown = _prefix(base, known)
     if unknown is not None:
         entry, rest = unknown
@@ -97,11 +97,11 @@ def read(name: str, entries: list[dict[str, Any]]) -> NamedModel | None:
 
 
 def _names(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for entry in entries:
         for label in (entry["id"], entry["name"], *entry.get("aliases", ())):
-            found.setdefault(_squeezed(label), entry)
-    return found
+            result.setdefault(_squeezed(label), entry)
+    return result
 
 
 def _squeezed(label: str) -> str:
@@ -199,14 +199,14 @@ def _sized(size: str, alike: list[dict[str, Any]], kind: str) -> list[dict[str, 
     # which tells them by their layers.
     total, *active = size.split(".a")
     wanted = {total, *(f"a{a}" for a in active)}
-    found = [e for e in alike if wanted <= set(e["id"].split("-"))]
-    if not found and total.endswith("b") and total[:-1].isdigit():
-        found = [
+    result = [e for e in alike if wanted <= set(e["id"].split("-"))]
+    if not result and total.endswith("b") and total[:-1].isdigit():
+        result = [
             e for e in alike
             if abs(_billions(e["parameters_published"]) / int(total[:-1]) - 1) < 0.02
         ]  # fmt: skip
     layers = _LAYERS.get(total) if kind == "llama" else None
-    return [e for e in found if layers in (None, e["config"].get("num_hidden_layers"))]
+    return [e for e in result if layers in (None, e["config"].get("num_hidden_layers"))]
 
 
 _LAYERS = {"7b": 32, "8b": 32, "13b": 40, "70b": 80}

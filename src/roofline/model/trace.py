@@ -170,9 +170,9 @@ def _run(model: Any, tokens: int) -> tuple[dict[int, int], dict[str, int]]:
             # A bias that is added along (addmm) has one dimension; what is multiplied has two.
             tensors = [a for a in args if isinstance(a, torch.Tensor) and a.dim() > 1]
             owned = [owners.get(t.untyped_storage()._cdata) for t in tensors]
-            found = next((i for i in owned if i is not None), None)
-            if found is not None:
-                with_parameter[found] = with_parameter.get(found, 0) + flops
+            result = next((i for i in owned if i is not None), None)
+            if result is not None:
+                with_parameter[result] = with_parameter.get(result, 0) + flops
             else:
                 where = max(tracker.parents - {"Global"}, key=len, default="")
                 between[where] = between.get(where, 0) + flops
@@ -193,13 +193,13 @@ def _cache(model: Any) -> list[int]:
     with torch.no_grad():
         out = model(input_ids=ids, use_cache=True)
     cache = getattr(out, "cache", None) or out.past_key_values
-    found = []
+    result = []
     for layer in cache.layers:
         keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
         if not isinstance(keys, torch.Tensor) or not isinstance(values, torch.Tensor):
             raise TypeError("a layer with a state instead of a cache cannot be traced")
-        found.append(keys.numel() + values.numel())
-    return found
+        result.append(keys.numel() + values.numel())
+    return result
 
 
 def _model(
@@ -216,7 +216,7 @@ def _model(
         raise c.refuse("its class has no output head")
     tied = head.weight is table.weight
     counted = {id(p) for p in head.parameters()}
-    found: list[Layer] = []
+    result: list[Layer] = []
     for i, layer in enumerate(layers):
         path = f"{name}.{i}"
         matrices, experts = _matrices(c, layer, numbered, used)
@@ -227,7 +227,7 @@ def _model(
         inside += sum(m.parameters for part in experts for m in part.linears())
         every = sum(p.numel() for p in layer.parameters())
         counted |= {id(p) for p in layer.parameters()}
-        found.append(Layer(tuple(parts), (i,), every - inside, name))
+        result.append(Layer(tuple(parts), (i,), every - inside, name))
     tables = [m for m in made.modules() if isinstance(m, torch.nn.Embedding)]
     rest = [m for m in made.modules() if isinstance(m, torch.nn.Linear) and m is not head]
     outside = tuple(
@@ -244,7 +244,7 @@ def _model(
         architecture=c.kind,
         hidden=table.weight.shape[1],
         vocab=head.weight.shape[0],
-        layers=_together(found),
+        layers=_together(result),
         head=Linear("lm_head", head.weight.shape[1], head.weight.shape[0], bias),
         tied=tied,
         tables=sum(looked.values()),
@@ -339,7 +339,7 @@ def _window(layer: Any) -> int | None:
 
 
 def _together(layers: list[Layer]) -> tuple[Layer, ...]:
-    found: dict[Any, list[int]] = {}
+    result: dict[Any, list[int]] = {}
     for layer in layers:
-        found.setdefault((layer.parts, layer.vectors, layer.prefix), []).extend(layer.indices)
-    return tuple(Layer(p, tuple(i), v, prefix) for (p, v, prefix), i in found.items())
+        result.setdefault((layer.parts, layer.vectors, layer.prefix), []).extend(layer.indices)
+    return tuple(Layer(p, tuple(i), v, prefix) for (p, v, prefix), i in result.items())

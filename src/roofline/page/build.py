@@ -76,8 +76,8 @@ def build(
     """
     script = bundle("main")
     style = squeeze.style(read("page.css") + browser.style())
-    told = browser.data(file)
-    given = {**data, "formats": {**told.pop("formats"), **data["formats"]}, "browser": told}
+    said = browser.data(file)
+    given = {**data, "formats": {**said.pop("formats"), **data["formats"]}, "browser": said}
     all_words = {
         name: {**page_words(name), **live_words(name), **note_words(given, name)}
         for name in languages()

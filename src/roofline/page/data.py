@@ -121,9 +121,9 @@ def everything() -> tuple[list[str], list[str]]:
 
 def format_json(name: str) -> dict[str, Any]:
     """A number format."""
-    found = known.parse(name)
-    data: dict[str, Any] = {"name": name, "size": found.size, "compute": found.compute}
-    return {**data, "note": found.note} if found.note else data
+    result = known.parse(name)
+    data: dict[str, Any] = {"name": name, "size": result.size, "compute": result.compute}
+    return {**data, "note": result.note} if result.note else data
 
 
 def model_json(model: str | Model) -> dict[str, Any]:
@@ -173,8 +173,8 @@ def _matrix(model: Model) -> float:
 def model_id(model: str | Model) -> str:
     """A model's id on the page."""
     if isinstance(model, str):
-        found = _entry(model).get("id")
-        return str(found or load_model(model).name)
+        result = _entry(model).get("id")
+        return str(result or load_model(model).name)
     return model.name
 
 

@@ -105,10 +105,10 @@ def npm() -> str:
         MissingExtra: there is none.
     """
     beside = os.path.dirname(os.path.abspath(sys.executable))
-    found = shutil.which("npm") or shutil.which("npm", path=beside)
-    if found is None:
+    result = shutil.which("npm") or shutil.which("npm", path=beside)
+    if result is None:
         raise MissingExtra("npm", "demo", f"fetching {NAME}")
-    return found
+    return result
 
 
 def _pack(folder: str) -> str:

@@ -57,20 +57,20 @@ def tables(model: Model, most: int = MOST_DEVICES) -> list[Table]:
         ``own``: as it stores them, and ``cast``: the same with one arithmetic chosen for all
         (operators that differ only in arithmetic are then one).
     """
-    found: list[tuple[list[int], list[dict[str, Table]]]] = []
+    result: list[tuple[list[int], list[dict[str, Table]]]] = []
     for n in (1 << k for k in range(most.bit_length())):
         try:
             one = _kinds(model, Parallel(tp=n))
         except (InputError, UnsupportedError):
             break
-        if found and _shape(found[-1][1][-1]) == _shape(one):
-            found[-1][0].append(n)
-            found[-1][1].append(one)
+        if result and _shape(result[-1][1][-1]) == _shape(one):
+            result[-1][0].append(n)
+            result[-1][1].append(one)
         else:
-            found.append(([n], [one]))
+            result.append(([n], [one]))
     return [
         {"devices": devices, **{kind: _woven([one[kind] for one in of]) for kind in of[0]}}
-        for devices, of in found
+        for devices, of in result
     ]
 
 
@@ -99,7 +99,7 @@ def _woven(of: list[Table]) -> Table:
 
     def scaled(columns: list[dict[Any, float]]) -> list[list[Any]]:
         # columns: for each number of devices (quantity, factor) → coefficient.
-        found = []
+        result = []
         for key in dict.fromkeys(key for column in columns for key in column):
             values = [column.get(key, 0) for column in columns]
             base = next(v for v in values if v)
@@ -111,15 +111,15 @@ def _woven(of: list[Table]) -> Table:
                 term.append(scales.index(scale))
             elif not key[1]:
                 term.pop()
-            found.append(term)
-        return found
+            result.append(term)
+        return result
 
     def number(table: Table, terms: list[list[Any]]) -> dict[Any, float]:
-        found: dict[Any, float] = {}
+        result: dict[Any, float] = {}
         for q, c, *factor in terms:
             at, times = _numbered(table["quantities"][q], quantities)
-            found[at, *(factor or [""])] = c * times
-        return found
+            result[at, *(factor or [""])] = c * times
+        return result
 
     operators = []
     longest = of[-1]["operators"]
@@ -208,14 +208,14 @@ def _operator(
             raise ValueError(f"{first.name}: a model's operators must not depend on sizes")
 
     def terms(kind: str) -> list[list[Any]]:
-        found = []
+        result = []
         lists = [getattr(op, kind) for op in row]
         for column in zip(*lists, strict=True):
             quantity = column[0][0]
             at = index.setdefault(quantity, len(index))
             for c, factor in _affine([c for _, c in column]):
-                found.append([at, c, factor] if factor else [at, c])
-        return found
+                result.append([at, c, factor] if factor else [at, c])
+        return result
 
     # Under an override of 8 bits matrix products follow it and attention does not.
     compute = "@w" if override is not None and first.compute == override else first.compute
@@ -240,9 +240,9 @@ def _affine(values: list[float]) -> list[tuple[float, str]]:
     expected = constant + sum(s * k for s, k in zip(slopes, _PROBES[-1], strict=True))
     if abs(expected - check) > 1e-9 * abs(check):
         raise ValueError("a model's bytes must be affine in the bytes an element")
-    found = []
+    result = []
     for value, factor in zip((constant, *slopes), _FACTORS, strict=True):
         # What is left of a cancelled sum of floats is not a coefficient.
         if abs(value) > 1e-9 * max(abs(base), 1e-300):
-            found.append((_plain(value), factor))
-    return found
+            result.append((_plain(value), factor))
+    return result

@@ -87,22 +87,22 @@ def shape(model: Model, config: dict[str, Any]) -> dict[str, Any]:
 def shapes(names: Iterable[str] = SHAPES) -> list[dict[str, Any]]:
     """What the panel chooses from: ``[{"shape", "model"}]``, the model as the page draws it."""
     configs = {entry["id"]: entry["config"] for entry in entries()}
-    found = []
+    result = []
     for name in names:
         of = {**shape(load_model(name), configs[name]), "id": name}
-        found.append({"shape": of, "model": model_json(name)})
-    return found
+        result.append({"shape": of, "model": model_json(name)})
+    return result
 
 
 def data(file: LiveModel | None) -> dict[str, Any]:
     """What the page is told of this part, and the number formats that it names."""
     offered = shapes()
-    told = file.to_json() if file else None
-    models = [x["model"] for x in offered] + ([told["model"]] if told else [])
+    said = file.to_json() if file else None
+    models = [x["model"] for x in offered] + ([said["model"]] if said else [])
     named = {m[part] for m in models for part in ("dtype", "kv", "stored")} - {None}
     return {
         "shapes": offered,
-        "file": told,
+        "file": said,
         "formats": {name: format_json(name) for name in sorted({*named, *FORMATS})},
     }
 

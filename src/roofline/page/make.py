@@ -130,17 +130,17 @@ def _predicted(
 
     profile = load_profile(engine)
     model = {data["models"][0]["id"]: case.model}
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     refused: RooflineError | None = None
     for id, machine in zip((m["id"] for m in data["machines"]), machines[:4], strict=False):
         for n in sorted({1, 2, 4, 8, case.parallel.devices}):
             try:
-                found += grids(profile, model, {id: machine}, formats, n)
+                result += grids(profile, model, {id: machine}, formats, n)
             except (InputError, UnsupportedError) as error:
                 refused = error
-    if not found and refused:
+    if not result and refused:
         raise refused
-    return found
+    return result
 
 
 def oracle(

@@ -70,7 +70,7 @@ def grid(p: Predictor) -> dict[str, Any]:
 
     batches = np.array(BATCHES)
     rows = likeness(p, 1).rows
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "devices": p.case.parallel.tp,
         "engine": engine_json(p.profile),
         "level": interval(p, likeness(p, 1), 1.0).level,
@@ -81,17 +81,17 @@ def grid(p: Predictor) -> dict[str, Any]:
     for batch in BATCHES:
         like = likeness(p, batch)
         around = interval(p, like, 1.0)
-        found["like"].append(
+        result["like"].append(
             [_short(around.low), _short(around.high), like.widen, *strangers(like)]
         )
     for phase, step in (("decode", Step.decode), ("prefill", Step.prefill)):
         # One length at a time: which kernels run depends on it.
         columns = [p.seconds(step(batches, n)).tolist() for n in TOKENS]
-        found[phase] = {
+        result[phase] = {
             "tokens": list(TOKENS),
             "seconds": [[_short(x) for x in row] for row in zip(*columns, strict=True)],
         }
-    return found
+    return result
 
 
 def _short(value: float) -> float:
@@ -113,7 +113,7 @@ def grids(
     profile = load_profile(engine) if isinstance(engine, str) else engine
     chosen = {name: formats[name] for name in _FORMATS if name in formats}
     layout = Parallel(tp=devices) if devices > 1 else None
-    found = []
+    result = []
     for m, model in models.items():
         for k, machine in machines.items():
             case = Case(
@@ -123,8 +123,8 @@ def grids(
                 **chosen,  # type: ignore[arg-type]
             )
             asked = {name: chosen.get(name, "") for name in _FORMATS}
-            found.append({"model": m, "machine": k, **asked, **grid(Predictor(case, profile))})
-    return found
+            result.append({"model": m, "machine": k, **asked, **grid(Predictor(case, profile))})
+    return result
 
 
 class Oracle:
@@ -189,13 +189,13 @@ class Oracle:
                 if len(self._kept) >= MOST_KEPT:
                     self._kept.clear()
                 predictor = self._kept[key] = self._made(texts, devices)
-            found = predict_step(predictor, step)
+            result = predict_step(predictor, step)
         return {
-            "seconds": found.times["step"].to_json(),
+            "seconds": result.times["step"].to_json(),
             "engine": engine_json(predictor.profile),
-            "rows": found.like.rows,
-            "strangers": strangers(found.like),
-            "widen": found.like.widen,
+            "rows": result.like.rows,
+            "strangers": strangers(result.like),
+            "widen": result.like.widen,
         }
 
     def _made(self, asked: Mapping[str, str], devices: int) -> Predictor:

@@ -52,14 +52,14 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     open_braces: list[bool] = []  # of those open, which end a value within a template
     while at < len(text):
         if text[at] == "/" and text[at : at + 2] not in ("//", "/*") and last in _BEFORE_PATTERN:
-            found = _PATTERN.match(text, at)
+            result = _PATTERN.match(text, at)
         else:
-            found = _TOKEN.match(text, at)
-        if found is None:
+            result = _TOKEN.match(text, at)
+        if result is None:
             raise ValueError(f"cannot be read as a script: {text[at : at + 40]!r}")
-        token = found[0]
-        at = found.end()
-        if found.lastgroup == "space":
+        token = result[0]
+        at = result.end()
+        if result.lastgroup == "space":
             apart = True
             continue
         if token == "`" or (token == "}" and open_braces and open_braces[-1]):

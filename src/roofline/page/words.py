@@ -52,8 +52,8 @@ def note_words(data: Mapping[str, Any], language: str) -> dict[str, str]:
     """The notes of a page's data in a language, by their English after a colon; none that are
     the same."""
     words = core_words.Words(language)
-    found = {note: sentence(note, words) for note in dict.fromkeys(_notes(data))}
-    return {f": {note}": said for note, said in found.items() if said != note}
+    result = {note: sentence(note, words) for note in dict.fromkeys(_notes(data))}
+    return {f": {note}": said for note, said in result.items() if said != note}
 
 
 def _notes(data: Any) -> Iterable[str]:

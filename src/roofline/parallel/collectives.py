@@ -44,7 +44,7 @@ TAKEN_IN = {"fp8": 1 + 4 / 128, "int8": 1.0, "fp4": 0.5 + 1 / 16}
 (DeepSeek's fp8: a scale of fp32 for 128; NVFP4: one of fp8 for 16)."""
 
 
-def talk(
+def exchanges(
     model: Model, here: range, layout: Parallel, element: float, taken_in: str = ""
 ) -> Iterator[tuple[Operator, bool]]:
     """What a device sends in one pass of its stage: operators, and whether the tokens of each

@@ -47,12 +47,12 @@ def stages(model: Model, layout: Parallel) -> tuple[tuple[range, Model], ...]:
         )
     layers = _divided(model, layout)
     first = 0
-    found = []
+    result = []
     for i, size in enumerate(stage_sizes(model.depth, layout.pp)):
         here = range(first, first + size)
         first += size
-        found.append((here, _stage(model, layers, layout, i, here)))
-    return tuple(found)
+        result.append((here, _stage(model, layers, layout, i, here)))
+    return tuple(result)
 
 
 def stage_sizes(depth: int, pp: int) -> list[int]:
@@ -62,10 +62,10 @@ def stage_sizes(depth: int, pp: int) -> list[int]:
     [15, 15, 16, 15]
     """
     size, rest = divmod(depth, pp)
-    found = [size] * pp
+    result = [size] * pp
     for i in range(rest):
-        found[-2 - i] += 1
-    return found
+        result[-2 - i] += 1
+    return result
 
 
 def _stage(model: Model, layers: tuple[Layer, ...], layout: Parallel, i: int, here: range) -> Model:
@@ -133,8 +133,8 @@ def _cut(part: LayerPart, tp: int, ep: int, width: int, redundant: int) -> Layer
             f"how {type(part).__name__} divides over devices is not counted yet; --dp and --pp "
             "leave it whole"
         )
-    found: LayerPart = split(tp)
-    return found
+    result: LayerPart = split(tp)
+    return result
 
 
 def _asked(layout: Parallel) -> str:

@@ -19,7 +19,7 @@ from ..count.work import BYTES, Operator, Work
 from ..model.formats import Format
 from ..model.model import Model, together
 from ..record import record, replace
-from .collectives import talk
+from .collectives import exchanges
 from .layout import Parallel
 from .shard import stages
 
@@ -65,7 +65,7 @@ def split(
         kept = [(op, op.kind == "experts") for op in work.operators if _runs(op, here, model)]
         narrow = {op.compute for op in work.operators if op.kind == "experts"}
         taken_in = narrow.pop() if len(narrow) == 1 else ""
-        kept += talk(model, here, layout, activation.size, taken_in)
+        kept += exchanges(model, here, layout, activation.size, taken_in)
         path += [_mapped(op, layout, every, _in_pass) for op, every in kept]
         largest = max(largest, work.resident)
         if layout.pp > 1:

@@ -101,8 +101,8 @@ class Climbed:
     @property
     def superlinear(self) -> Placed | None:
         """The point whose rate is most above the first's times the batch's factor."""
-        found = max(self.path[1:], key=self._beyond)
-        return found if self._beyond(found) > BEYOND else None
+        result = max(self.path[1:], key=self._beyond)
+        return result if self._beyond(result) > BEYOND else None
 
     def _beyond(self, item: Placed) -> float:
         ideal = item.point.batch / self.first.point.batch
@@ -177,13 +177,13 @@ def climbs(placed: Sequence[Placed]) -> list[Climbed]:
             groups.setdefault((engine, context, point.basis), []).append(item)
         elif point.phase == "prefill":
             prefills.setdefault(engine, []).append(item)
-    found = []
+    result = []
     for (engine, _, _), items in groups.items():
         batches = {round(item.point.batch) for item in items}
         if len(batches) >= 2:
             own = max((p.speed for p in prefills.get(engine, ())), default=None)
-            found.append(_climb(items, own))
-    return found
+            result.append(_climb(items, own))
+    return result
 
 
 def _climb(items: list[Placed], prefill: float | None) -> Climbed:

@@ -146,8 +146,10 @@ def _beside(placed: Placed) -> float:
 
 def least_beside(placed: Iterable[Placed]) -> float | None:
     """The least seconds per kernel that points of one engine leave beside their bounds."""
-    found = (_beside(p) for p in placed if p.kernels and p.share <= 1 and p.point.phase == "decode")
-    return min(found, default=None)
+    result = (
+        _beside(p) for p in placed if p.kernels and p.share <= 1 and p.point.phase == "decode"
+    )
+    return min(result, default=None)
 
 
 def _launch(placed: Placed) -> tuple[float, str]:

@@ -86,12 +86,12 @@ def weights_of(said: str | None) -> str | None:
         return None
     name = said.replace("\\", "/").rsplit("/", 1)[-1]
     name = _GGUF.sub("", _SHARD.sub("", name.removesuffix(".gguf")))
-    found = _SUFFIX.search(name)
-    if found is None:
+    result = _SUFFIX.search(name)
+    if result is None:
         return None
     for number, (_, fmt) in enumerate(_SUFFIXES, 1):
-        if found.group(number):
-            return fmt or found.group(number).lower().removeprefix("ud-")
+        if result.group(number):
+            return fmt or result.group(number).lower().removeprefix("ud-")
     return None
 
 
@@ -107,14 +107,14 @@ def in_catalogue(said: str | None, parameters: float | None = None) -> str | Non
 
 def _by_label(said: str, parameters: float | None) -> str | None:
     """The model of that architecture whose size is nearest to the label's, if near enough."""
-    found = _LABEL.match(said)
-    if found is None or not (found["size"] or parameters):
+    result = _LABEL.match(said)
+    if result is None or not (result["size"] or parameters):
         return None
-    kind = _plain(found["kind"])
+    kind = _plain(result["kind"])
     kinds = _KINDS.get(kind, (kind,))
     alike = [each for each in entries() if set(kinds) & set(_types(each))]
     if parameters is None:  # llama.cpp's sizes are nominal: a 7.6B is "7B", and so in its name
-        wanted = found["size"].lower()
+        wanted = result["size"].lower()
         alike = [each for each in alike if wanted in str(each["id"]).split("-")]
         alike.sort(key=lambda each: min(kinds.index(t) for t in _types(each) if t in kinds))
         return str(alike[0]["id"]) if alike else None

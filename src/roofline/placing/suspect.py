@@ -53,8 +53,8 @@ NARROWER = ("fp8", "q6_k", "int4:128")
 
 def causes(placed: Placed) -> tuple[Cause, ...]:
     """Hypotheses that bring the point under its roof; ``units`` if there is none."""
-    found = list(_with_model(placed, placed.case) if placed.case else _without_model(placed))
-    return tuple(found) or (Cause("units", {"factor": placed.share}),)
+    result = list(_with_model(placed, placed.case) if placed.case else _without_model(placed))
+    return tuple(result) or (Cause("units", {"factor": placed.share}),)
 
 
 def _with_model(placed: Placed, case: Case) -> Iterator[Cause]:

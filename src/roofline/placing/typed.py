@@ -246,15 +246,15 @@ def _peak(typed: Typed, machine: Machine | None) -> float:
 def _variants(machine: Machine) -> dict[str, float]:
     """Bandwidths of the cards whose names start alike."""
     family = machine.id.split("-")[0]
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for entry in entries():
         if entry["id"] == machine.id or entry["id"].split("-")[0] != family:
             continue
         figure = entry.get("datasheet", {}).get("bandwidth", {}).get("memory")
         value = figure.get("value") if isinstance(figure, dict) else figure
         if isinstance(value, int | float):
-            found[entry["name"]] = value
-    return found
+            result[entry["name"]] = value
+    return result
 
 
 def _ratio(typed: Typed) -> Placed:

@@ -114,8 +114,8 @@ def kept(value: Any, key: str = "", depth: int = 0) -> Any:
         return None
     if isinstance(value, Mapping):
         named = [(str(k), v) for k, v in value.items() if _named(str(k))][:MOST_ITEMS]
-        found = {k: kept(v, k, depth + 1) for k, v in named}
-        return {k: v for k, v in found.items() if v is not None and v not in ({}, [])}
+        result = {k: kept(v, k, depth + 1) for k, v in named}
+        return {k: v for k, v in result.items() if v is not None and v not in ({}, [])}
     if isinstance(value, list | tuple):
         items = [kept(item, key, depth + 1) for item in value[:MOST_ITEMS]]
         return [item for item in items if item is not None and item not in ({}, [])]

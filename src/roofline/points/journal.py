@@ -44,10 +44,10 @@ class PointsWriter:
         flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
             self._fd = os.open(path, flags, 0o666)
-            found = os.fstat(self._fd)
-            if not stat.S_ISREG(found.st_mode):
+            result = os.fstat(self._fd)
+            if not stat.S_ISREG(result.st_mode):
                 raise InputError(f"{path}: not a regular file; points are kept in one")
-            self._file = (found.st_dev, found.st_ino)
+            self._file = (result.st_dev, result.st_ino)
             _lock(self._fd)
             self._size = os.fstat(self._fd).st_size
             self._whole, self._mend = self._looked_at()

@@ -191,7 +191,7 @@ def _total(points: Sequence[CalibrationPoint]) -> Total:
     pieces, times = [], []
     for i, point in enumerate(points):
         case = point.predictor.case
-        plan = KernelPlan(case.work, case.wiring, case.parallel.dp)
+        plan = KernelPlan(case.work, case.interconnect, case.parallel.dp)
         for step, often in point.steps:
             groups = tuple(
                 replace(g, batch=np.array([g.batch]), past=np.array([g.past])) for g in step.groups

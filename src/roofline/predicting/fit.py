@@ -70,8 +70,8 @@ def fit(
     pull = strength * max(1.0, rows.sum()) * CORE / spread**2
 
     def residuals(x: Any) -> Any:
-        found = model(dict(zip(names, np.exp(x).tolist(), strict=True)))
-        return np.log(np.maximum(found, 1e-30)) - target
+        result = model(dict(zip(names, np.exp(x).tolist(), strict=True)))
+        return np.log(np.maximum(result, 1e-30)) - target
 
     def cost(r: Any, x: Any) -> float:
         size = np.abs(r)

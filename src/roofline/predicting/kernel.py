@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..count.step import Number, Quantity, Step
 from ..count.work import Terms, Work, merge
-from ..machine.links import Wiring
+from ..machine.links import Interconnect
 
 DRAFT = 16
 """Groups with at most this many new tokens a sequence run decode kernels."""
@@ -52,7 +52,7 @@ class Load(NamedTuple):
     queries: Number = 1
 
 
-class Talk(NamedTuple):
+class ExchangeLoad(NamedTuple):
     """What a device tells others in a step.
 
     Attributes:
@@ -76,13 +76,13 @@ class Loads(NamedTuple):
     """The loads of a step on one device.
 
     Attributes:
-        kernels, talk: in the order in which they run.
+        kernels, exchanges: in the order in which they run.
         layers: mixers (attention or state) that the tokens pass through.
         sequences: of one replica.
     """
 
     kernels: tuple[Load, ...]
-    talk: tuple[Talk, ...]
+    exchanges: tuple[ExchangeLoad, ...]
     layers: Number
     sequences: Number
 
@@ -97,14 +97,16 @@ class KernelPlan:
     else for all tokens of a step together.
     """
 
-    __slots__ = ("_attention", "_kernels", "_quantities", "_sequences", "_talk", "layers")
+    __slots__ = ("_attention", "_exchanges", "_kernels", "_quantities", "_sequences", "layers")
 
-    def __init__(self, work: Work, wiring: Wiring | None = None, replicas: int = 1) -> None:
+    def __init__(
+        self, work: Work, interconnect: Interconnect | None = None, replicas: int = 1
+    ) -> None:
         """Number the quantities of a work.
 
         Args:
             work: of one device.
-            wiring: what joins it to others; needed where the work communicates.
+            interconnect: what joins it to others; needed where the work communicates.
             replicas: of the attention: each has its share of the sequences.
         """
         index: dict[Quantity, int] = {}
@@ -115,14 +117,14 @@ class KernelPlan:
         self._sequences = numbered(((Quantity("sequences", over=replicas), 1),))
         self._kernels: list[Any] = []
         self._attention: list[Any] = []
-        self._talk: list[Any] = []
+        self._exchanges: list[Any] = []
         self.layers = 0
         for op in work.operators:
             if op.kind == "communication":
-                assert wiring is not None
-                wire = wiring.wire(op.collective, op.group, op.reach)
+                assert interconnect is not None
+                wire = interconnect.wire(op.collective, op.group, op.reach)
                 row = (op.count, numbered(op.messages), numbered(op.sent), op.group)
-                self._talk.append((*row, wire.second_per_byte, wire.second_per_message))
+                self._exchanges.append((*row, wire.second_per_byte, wire.second_per_message))
                 continue
             if op.kind in ("attention", "state"):
                 self.layers += op.count
@@ -170,11 +172,11 @@ class KernelPlan:
                         new,
                     )
                 )
-        talk = tuple(
-            Talk(count, _price(messages, v), _price(sent, v), *link)
-            for count, messages, sent, *link in self._talk
+        exchanges = tuple(
+            ExchangeLoad(count, _price(messages, v), _price(sent, v), *link)
+            for count, messages, sent, *link in self._exchanges
         )
-        return Loads(tuple(kernels), talk, self.layers, _price(self._sequences, v))
+        return Loads(tuple(kernels), exchanges, self.layers, _price(self._sequences, v))
 
 
 def _price(terms: Numbered, values: list[Number]) -> Number:

@@ -66,17 +66,17 @@ def given(pairs: Iterable[tuple[int, int]]) -> Lengths:
     Raises:
         InputError: none, too many, or not two whole numbers from 1.
     """
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for number, pair in enumerate(pairs, 1):
         where = f"--lengths, request {number}"
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"{where}: not a pair of prompt and output tokens: {str(pair)[:40]}")
-        found.append(_pair((str(pair[0]), str(pair[1])), where))
-        if len(found) > MOST_LINES:
+        result.append(_pair((str(pair[0]), str(pair[1])), where))
+        if len(result) > MOST_LINES:
             raise InputError(f"--lengths: more than {MOST_LINES:,} requests")
-    if not found:
+    if not result:
         raise InputError("--lengths: no requests in it")
-    return observed(found)
+    return observed(result)
 
 
 PROMPT = frozenset(
@@ -162,15 +162,15 @@ def _csv_rows(file: TextIO, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _columns(names: list[str], where: str) -> tuple[int, int]:
     keys = ["".join(c for c in name.lower() if c.isalnum()) for name in names]
-    found = [next((i for i, key in enumerate(keys) if key in of), None) for of in (PROMPT, OUTPUT)]
-    if found[0] is None or found[1] is None:
-        what = "prompt" if found[0] is None else "output"
+    result = [next((i for i, key in enumerate(keys) if key in of), None) for of in (PROMPT, OUTPUT)]
+    if result[0] is None or result[1] is None:
+        what = "prompt" if result[0] is None else "output"
         listed = ", ".join(names)[:80]
         raise InputError(
             f"{where}: no column of {what} tokens among '{listed}'; call them prompt and output, "
             "or give lines such as 1024,256"
         )
-    return found[0], found[1]
+    return result[0], result[1]
 
 
 def _cell(cells: list[str], at: int) -> str:

@@ -67,16 +67,16 @@ class Prediction(Rows):
     def rows(self) -> list[dict[str, Any]]:
         """One row: each time with its interval in seconds, tokens a second, the bound."""
         case = self.predictor.case
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "model": case.model.name, "machine": case.machine.id, "weights": case.weights,
             "kv": case.kv, "devices": case.parallel.devices, "engine": self.predictor.profile.id,
             "kind": self.kind,
         }  # fmt: skip
-        found |= {name: value for name, value in self.asked.items() if name != "groups"}
+        result |= {name: value for name, value in self.asked.items() if name != "groups"}
         spans = {f"{name}_s": time for name, time in self.times.items()}
         for name, span in {**spans, "tokens_per_s": self.tokens_per_s}.items():
-            found |= {name: span.value, f"{name}_low": span.low, f"{name}_high": span.high}
-        return [found | {"bound_s": self.roof_s, "of_bound": self.of_bound}]
+            result |= {name: span.value, f"{name}_low": span.low, f"{name}_high": span.high}
+        return [result | {"bound_s": self.roof_s, "of_bound": self.of_bound}]
 
     def __str__(self) -> str:
         from ..say.predicted import text
@@ -144,13 +144,13 @@ def predict_step(p: Predictor, step: Step) -> Prediction:
 
 def predict_request(p: Predictor, batch: int, prompt: int, output: int) -> Prediction:
     """A batch of requests that start together, without a queue."""
-    found: Request = request(p, batch, prompt, output)
+    result: Request = request(p, batch, prompt, output)
     like = likeness(p, batch)
-    bound = p.roof_decode(found.running, prompt, output)
-    first = p.roof(Step.prefill(found.running, prompt))
-    whole = batch / found.running * (first + (output - 1) * bound)
+    bound = p.roof_decode(result.running, prompt, output)
+    first = p.roof(Step.prefill(result.running, prompt))
+    whole = batch / result.running * (first + (output - 1) * bound)
     bounds = {"ttft": first, "tpot": bound, "total": whole}
-    times = {n: interval(p, like, getattr(found, n), b) for n, b in bounds.items()}
+    times = {n: interval(p, like, getattr(result, n), b) for n, b in bounds.items()}
     return Prediction(
         "request",
         p,
@@ -158,9 +158,9 @@ def predict_request(p: Predictor, batch: int, prompt: int, output: int) -> Predi
         times,
         times["total"].inverse(float(batch * output)),
         bound,
-        found.decode,
+        result.decode,
         like,
-        found.running,
+        result.running,
         None,
     )
 
@@ -177,24 +177,24 @@ def predict_served(
     most = min(places) if places else None
     if most is not None and most < 1:
         raise p.no_room(prompt + output)
-    found: SteadyState = steady(p, concurrency, prompt, output, most)
+    result: SteadyState = steady(p, concurrency, prompt, output, most)
     like = likeness(p, concurrency)
-    step = Step.decode(found.running, prompt + output // 2)
+    step = Step.decode(result.running, prompt + output // 2)
     bound = p.roof(step)
-    tpot = interval(p, like, float(found.tpot), bound)
+    tpot = interval(p, like, float(result.tpot), bound)
     least = p.roof(Step.prefill(1, prompt))
-    ttft = interval(p, like, float(found.ttft), least, first=True)
+    ttft = interval(p, like, float(result.ttft), least, first=True)
     return Prediction(
         "served",
         p,
         {"concurrency": concurrency, "prompt": prompt, "output": output},
         {"ttft": ttft, "tpot": tpot},
-        tpot.inverse(float(found.running)),
+        tpot.inverse(float(result.running)),
         bound,
-        found.decode,
+        result.decode,
         like,
-        float(found.running),
-        float(found.queue),
+        float(result.running),
+        float(result.queue),
     )
 
 
@@ -235,8 +235,8 @@ def predict_simulated(
     def at(pace: float) -> Simulated:
         return shared(one, apart, lengths, pace=pace, **load)
 
-    found, ideal = at(1.0), at(0.0)
-    running = max(1, round(found.running / apart))
+    result, ideal = at(1.0), at(0.0)
+    running = max(1, round(result.running / apart))
     like = likeness(p, running)
     mean_prompt, mean_output = (int(x) for x in lengths.mean)
     front = p.resolved.values["request.floor"]
@@ -244,11 +244,11 @@ def predict_simulated(
     for name in ("ttft", "tpot"):
         for tail, of in (("", _mean), ("_p90", _high)):
             first = name == "ttft"
-            value, least = (of(getattr(x, name)) for x in (found, ideal))
+            value, least = (of(getattr(x, name)) for x in (result, ideal))
             least = bounds[name + tail] = min(value, least - front if first else least)
             times[name + tail] = interval(one, like, value, least, first=first)
     tpot = times["tpot"]
-    speed = tpot.inverse(found.tokens_per_s * tpot.value)
+    speed = tpot.inverse(result.tokens_per_s * tpot.value)
     if limit is not None:  # arrivals set the speed, not the engine
         arriving = apart * load["rate"] * lengths.mean[1]
         speed = Interval(arriving, arriving, arriving)
@@ -264,8 +264,8 @@ def predict_simulated(
         bounds["tpot"],
         one.step(Step.decode(running, mean_prompt + mean_output // 2)),
         like,
-        found.running,
-        max(0.0, _mean(found.ttft) - float(one.prefill(1, mean_prompt).total)),
+        result.running,
+        max(0.0, _mean(result.ttft) - float(one.prefill(1, mean_prompt).total)),
         limit and apart * limit,
         apart=apart,
         share=bounds["tpot"] / tpot.value,
@@ -276,13 +276,13 @@ def _stretched(
     times: dict[str, Interval], ends: list[Simulated | None], bounds: dict[str, float]
 ) -> dict[str, Interval]:
     """Intervals that reach what the fast and the slow engine came to, none below its bound."""
-    found = {}
+    result = {}
     for name, t in times.items():
         kind, of = name.removesuffix("_p90"), _high if name.endswith("_p90") else _mean
         low, high = (float("inf") if end is None else of(getattr(end, kind)) for end in ends)
         low = max(min(t.low, low), bounds[name])
-        found[name] = Interval(t.value, low, max(t.high, high), t.level)
-    return found
+        result[name] = Interval(t.value, low, max(t.high, high), t.level)
+    return result
 
 
 def _finite(entry: dict[str, float]) -> dict[str, float | None]:

@@ -57,14 +57,14 @@ class Predictor:
         self.case, self.profile = case, profile
         self.device = on or device(case.machine)
         self.resolved: Resolved = profile.resolve(self.device, case.kv)
-        self.paces = Rates(self.device, self.resolved.values)
+        self.rates = Rates(self.device, self.resolved.values)
         layout = case.parallel
         works = [case.work]
         if layout.pp > 1:
             options = {n: case.options[n] for n in ("weights", "kv", "compute")}
             works += split(case.model, layout, **options).rounds
         self._table: Table | None = None
-        self._plans = tuple(KernelPlan(work, case.wiring, layout.dp) for work in works)
+        self._plans = tuple(KernelPlan(work, case.interconnect, layout.dp) for work in works)
 
     @property
     def apart(self) -> int:
@@ -88,9 +88,9 @@ class Predictor:
         would have it so, its parts are drawn out to it.
         """
         first, *others = self._plans
-        longest = step_time(first(step), self.paces)
+        longest = step_time(first(step), self.rates)
         for plan in others:
-            longest = longest.longer(step_time(plan(step), self.paces))
+            longest = longest.longer(step_time(plan(step), self.rates))
         return self._bounded(step, longest)
 
     def _bounded(self, step: Step, parts: Parts) -> Parts:

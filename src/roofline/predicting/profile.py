@@ -194,8 +194,8 @@ def _find(name: str, chain: tuple[Profile, ...], labels: tuple[str, ...]) -> Coe
             if key in held:
                 entry = held[key]
                 source = profile.sources.get(entry.get("source", ""), {})
-                told = ", ".join(x for x in (source.get("title", ""), source.get("date", "")) if x)
-                return Coefficient(key, float(entry["value"]), profile.id, told)
+                said = ", ".join(x for x in (source.get("title", ""), source.get("date", "")) if x)
+                return Coefficient(key, float(entry["value"]), profile.id, said)
     return None
 
 

@@ -51,8 +51,8 @@ def shared(
         if n and clients
     ]
     if len(parts) == 1:
-        ((n, _, found),) = parts
-        return _times(found, n)
+        ((n, _, result),) = parts
+        return _times(result, n)
     (n, clients, first), (others, least, second) = parts
     weight = round(PARTS * n * clients / (n * clients + others * least))
     weight = min(max(weight, 1), PARTS - 1)

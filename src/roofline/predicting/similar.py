@@ -46,13 +46,13 @@ class Likeness:
         never fitted, and 1 + 1/machines for a generation never fitted."""
         if not self.rows:
             return 1.0
-        found: float = 1.5 ** ((not self.precision) + (not self.batch))
-        return found if self.generation else found * few(self.machines)
+        result: float = 1.5 ** ((not self.precision) + (not self.batch))
+        return result if self.generation else result * few(self.machines)
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return {**found, "kind": self.kind, "widen": self.widen}
+        result: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return {**result, "kind": self.kind, "widen": self.widen}
 
 
 def likeness(p: Predictor, batch: int) -> Likeness:
@@ -94,10 +94,10 @@ def interval(
     Args:
         first: the time to a served request's first token, with residuals of its own.
     """
-    found = around(value, FAR)
+    result = around(value, FAR)
     kind = f"ttft:{like.kind}" if first else like.kind
     for one in p.families():
         if kind in one.get("residuals", {}):
-            found = around(value, one["residuals"][kind], like.widen)
+            result = around(value, one["residuals"][kind], like.widen)
             break
-    return replace(found, low=min(value, max(found.low, roof)))
+    return replace(result, low=min(value, max(result.low, roof)))

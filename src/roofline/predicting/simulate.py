@@ -310,12 +310,12 @@ class _Engine:
                     return self.priced[key]
         groups += self._prompts(chunks)
         step = Step("mixed" if len(groups) > 1 else "decode", tuple(groups))
-        found = self.pace * float(self.p.step(step).total) if self.pace else 0.0
+        result = self.pace * float(self.p.step(step).total) if self.pace else 0.0
         if self.pace < 1:  # no engine is faster than the roof
-            found = max(found, self.p.roof(step))
+            result = max(result, self.p.roof(step))
         if key:
-            self.priced[key] = found
-        return found
+            self.priced[key] = result
+        return result
 
     def _prompts(self, chunks: list[tuple[_Request, int]]) -> list[Group]:
         n = len(chunks)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..record import replace
 from .device import Device
-from .kernel import Load, Loads, Talk
+from .kernel import ExchangeLoad, Load, Loads
 from .steptime import Rates, step_time
 
 
@@ -43,7 +43,7 @@ class Stack:
         for piece in pieces:
             kinds = tuple((k.kind, k.compute) for k in piece.loads.kernels)
             native = tuple(c in piece.device.native for _, c in kinds)
-            key = (kinds, native, piece.labels, len(piece.loads.talk))
+            key = (kinds, native, piece.labels, len(piece.loads.exchanges))
             alike.setdefault(key, []).append(piece)
         self._blocks = [_block(group) for group in alike.values()]
 
@@ -92,15 +92,15 @@ def chosen(c: Mapping[str, float], labels: tuple[str, ...]) -> dict[str, float]:
 
     ``NAME@LABEL`` replaces ``NAME``; ``NAME*LABEL`` multiplies it.
     """
-    found = {n: v for n, v in c.items() if "@" not in n and "*" not in n}
+    result = {n: v for n, v in c.items() if "@" not in n and "*" not in n}
     for label in reversed(labels):
         for mark in ("@", "*"):
             end = mark + label
             for n, v in c.items():
                 if n.endswith(end):
                     bare = n[: -len(end)]
-                    found[bare] = v if mark == "@" else found[bare] * v
-    return found
+                    result[bare] = v if mark == "@" else result[bare] * v
+    return result
 
 
 def _block(group: list[Piece]) -> tuple[Any, Loads, Device, tuple[str, ...]]:
@@ -117,8 +117,9 @@ def _block(group: list[Piece]) -> tuple[Any, Loads, Device, tuple[str, ...]]:
     def of_kernel(i: int, name: str) -> Any:
         return lay(lambda p: getattr(p.loads.kernels[i], name))
 
-    def of_talk(i: int) -> Talk:
-        return Talk(*(lay(lambda p, n=n: getattr(p.loads.talk[i], n)) for n in Talk._fields))  # type: ignore[misc]
+    def of_exchange(i: int) -> ExchangeLoad:
+        fields = ExchangeLoad._fields
+        return ExchangeLoad(*(lay(lambda p, n=n: getattr(p.loads.exchanges[i], n)) for n in fields))  # type: ignore[misc]
 
     first = group[0]
     numbers = ("flops", "stored", "moved", "inputs", "queries")
@@ -128,7 +129,7 @@ def _block(group: list[Piece]) -> tuple[Any, Loads, Device, tuple[str, ...]]:
     )
     loads = Loads(
         kernels,
-        tuple(of_talk(i) for i in range(len(first.loads.talk))),
+        tuple(of_exchange(i) for i in range(len(first.loads.exchanges))),
         lay(lambda p: p.loads.layers),
         lay(lambda p: p.loads.sequences),
     )

@@ -91,7 +91,7 @@ ZERO = Parts()
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class KernelRate:
     """How fast one kind of kernel goes on one device.
 
     Attributes:
@@ -119,16 +119,16 @@ class Rates:
     def __init__(self, device: Device, c: Mapping[str, float]) -> None:
         self.device = device
         self.c = c
-        self._found: dict[tuple[str, str], Pace] = {}
+        self._found: dict[tuple[str, str], KernelRate] = {}
 
-    def __call__(self, kind: str, compute: str) -> Pace:
-        """The pace of kernels of that kind in that precision."""
+    def __call__(self, kind: str, compute: str) -> KernelRate:
+        """The rate of kernels of that kind in that precision."""
         key = (kind, compute)
         if key not in self._found:
             self._found[key] = self._make(kind, compute)
         return self._found[key]
 
-    def _make(self, kind: str, compute: str) -> Pace:
+    def _make(self, kind: str, compute: str) -> KernelRate:
         c, device = self.c, self.device
         name = "linear" if kind == "head" else kind
         passes = quantise = 0.0
@@ -141,7 +141,7 @@ class Rates:
         intake = c.get("linear.intake")
         if intake and kind in WEIGHTS:
             stream = 1 / (1 / stream + 1 / (intake * device.vector))
-        return Pace(
+        return KernelRate(
             device.peak(compute) * min(reached, 1 / device.scale),  # never above the sheet
             stream,
             c[f"{name}.floor"],
@@ -151,39 +151,39 @@ class Rates:
         )
 
 
-def busy(load: Load, pace: Pace) -> Number:
+def busy(load: Load, kernel: KernelRate) -> Number:
     """B, the joint time of computing and moving, of one kernel."""
-    moving = (load.stored + load.moved) / pace.stream
+    moving = (load.stored + load.moved) / kernel.stream
     if load.kind == "decode":
-        return load.flops / pace.rate + moving
-    computing = load.flops / pace.rate
-    if pace.tile:
-        computing = computing * (1 + pace.tile / load.queries)
+        return load.flops / kernel.rate + moving
+    computing = load.flops / kernel.rate
+    if kernel.tile:
+        computing = computing * (1 + kernel.tile / load.queries)
     return smooth_max(computing, moving)
 
 
-def step_time(loads: Loads, paces: Rates) -> Parts:
+def step_time(loads: Loads, rates: Rates) -> Parts:
     """Seconds of a step, by cause."""
-    c = paces.c
+    c = rates.c
     ramp = c["ramp"]
-    bandwidth = paces.device.bandwidth
+    bandwidth = rates.device.bandwidth
     total: dict[str, Number] = {}
     floors: Number = loads.layers * c["layer.floor"]
     again: Number = 0.0
     for load in loads.kernels:
         kind, count = load.kind, load.count
-        pace = paces(kind, load.compute)
-        b = busy(load, pace)
+        kernel = rates(kind, load.compute)
+        b = busy(load, kernel)
         slot = SLOT[kind]
         total[slot] = total.get(slot, 0.0) + count * b
-        floors = floors + count * (pace.floor + ramp * (pace.floor * b) ** 0.5)
-        if pace.passes:
-            again = again + (count * pace.passes) * load.moved
-        if pace.quantise:
-            again = again + (count * pace.quantise) * load.inputs
+        floors = floors + count * (kernel.floor + ramp * (kernel.floor * b) ** 0.5)
+        if kernel.passes:
+            again = again + (count * kernel.passes) * load.moved
+        if kernel.quantise:
+            again = again + (count * kernel.quantise) * load.inputs
     messages: Number = 0.0
-    for talk in loads.talk:
-        one = exchange(talk.sent / talk.messages, talk.group, talk.per_byte, c, talk.per_message)
-        messages = messages + talk.count * talk.messages * one
+    for one in loads.exchanges:
+        each = exchange(one.sent / one.messages, one.group, one.per_byte, c, one.per_message)
+        messages = messages + one.count * one.messages * each
     host = c["step.floor"] + loads.sequences * c["step.sequence"]
     return Parts(**total, floors=floors, passes=again / bandwidth, messages=messages, host=host)

@@ -134,8 +134,8 @@ class Log:
     def feed(self, line: str) -> Iterator[Reading]:
         """A reading where the next summary begins, of the one before."""
         text = line.translate(_BARS)
-        if found := _MODEL.match(text):
-            self._model = found.group(1)
+        if result := _MODEL.match(text):
+            self._model = result.group(1)
             return
         cells = [cell.strip() for cell in text.strip().strip("|").split("|")]
         if len(cells) == 2 and text.lstrip().startswith("|"):

@@ -52,40 +52,40 @@ class Log:
         """Readings that the line completes."""
         if len(line) > 4096:
             return
-        if found := _MODEL.match(line):
-            self._model, self._weights = found.group(1).rstrip("/\\"), None
-        elif found := _BITS.match(line):
-            self._weights = f"{found.group(1)}bits"
-        elif found := _CHUNK.match(line):
-            self._chunk = int(found.group(1))
-        elif found := _POSITION.match(line):
-            past, count, rate = int(found.group(1)), int(found.group(2)), float(found.group(3))
+        if result := _MODEL.match(line):
+            self._model, self._weights = result.group(1).rstrip("/\\"), None
+        elif result := _BITS.match(line):
+            self._weights = f"{result.group(1)}bits"
+        elif result := _CHUNK.match(line):
+            self._chunk = int(result.group(1))
+        elif result := _POSITION.match(line):
+            past, count, rate = int(result.group(1)), int(result.group(2)), float(result.group(3))
             yield from self._decode("exllamav2", past, count, rate)
-        elif found := _LENGTH.match(line):
-            yield from self._prefill("exllamav2", int(found.group(1)), float(found.group(2)))
-        elif found := _PERF.match(line):
-            tokens, rate = int(found.group(2)), float(found.group(3))
-            if found.group(1) == "Length":
+        elif result := _LENGTH.match(line):
+            yield from self._prefill("exllamav2", int(result.group(1)), float(result.group(2)))
+        elif result := _PERF.match(line):
+            tokens, rate = int(result.group(2)), float(result.group(3))
+            if result.group(1) == "Length":
                 yield from self._prefill("exllamav3", tokens, rate)
             else:
                 yield from self._decode("exllamav3", tokens, PERF_TOKENS, rate)
-        elif found := _RESPONSE.search(line):
-            yield from self._whole(float(found.group(1)), float(found.group(2)), None)
-        elif "tokens generated in" in line and (found := _METRICS.search(line)):
-            yield from self._tabby(float(found.group(1)), float(found.group(2)), found.group(3))
+        elif result := _RESPONSE.search(line):
+            yield from self._whole(float(result.group(1)), float(result.group(2)), None)
+        elif "tokens generated in" in line and (result := _METRICS.search(line)):
+            yield from self._tabby(float(result.group(1)), float(result.group(2)), result.group(3))
 
     def _tabby(self, output: float, seconds: float, rest: str) -> Iterator[Reading]:
-        if found := _WHOLE.match(rest):
-            yield from self._whole(seconds, output, float(found.group(2)))
+        if result := _WHOLE.match(rest):
+            yield from self._whole(seconds, output, float(result.group(2)))
             return
         context = _CONTEXT.search(rest)
         prompt = float(context.group(1)) if context else None
-        if found := _PROCESS.search(rest):
-            cached, new = float(found.group(1) or 0), float(found.group(2) or prompt or 0)
-            yield from self._prefill("exllama", new, float(found.group(3)), cached)
+        if result := _PROCESS.search(rest):
+            cached, new = float(result.group(1) or 0), float(result.group(2) or prompt or 0)
+            yield from self._prefill("exllama", new, float(result.group(3)), cached)
             prompt = prompt or cached + new or None
-        if found := _GENERATE.search(rest):
-            yield from self._decode("exllama", prompt, output, float(found.group(1)))
+        if result := _GENERATE.search(rest):
+            yield from self._decode("exllama", prompt, output, float(result.group(1)))
 
     def _prefill(
         self, engine: str, tokens: float, rate: float, depth: float = 0

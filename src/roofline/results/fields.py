@@ -132,8 +132,8 @@ def amount(cell: str | None) -> float | None:
 
 def leading(cell: Any) -> float | None:
     """The number that a cell begins with, its unit left aside: `12300.2 ms`, `41.6 token/s`."""
-    found = _LEADING.match(str(cell).replace(",", "")) if cell is not None else None
-    value = float(found.group(1)) if found else math.nan
+    results = _LEADING.match(str(cell).replace(",", "")) if cell is not None else None
+    value = float(results.group(1)) if results else math.nan
     return value if math.isfinite(value) else None
 
 

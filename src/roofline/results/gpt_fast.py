@@ -43,16 +43,16 @@ class Log:
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Collect a line."""
-        if found := _TIME.search(line):
-            seconds, rate = float(found.group(2)), float(found.group(3))
+        if result := _TIME.search(line):
+            seconds, rate = float(result.group(2)), float(result.group(3))
             if rate > 0:
                 self._count += 1
                 if len(self._times) < 10_000:
                     self._times.append((seconds, rate))
-        elif found := _ACCEPTED.match(line):
-            self._accept = 1 + float(found.group(1))
-        elif found := _PAIR.match(line):
-            name, value = found.group(1).strip(), float(found.group(2))
+        elif result := _ACCEPTED.match(line):
+            self._accept = 1 + float(result.group(1))
+        elif result := _PAIR.match(line):
+            name, value = result.group(1).strip(), float(result.group(2))
             if name in _SETTINGS:
                 self._said[_SETTINGS[name]] = value
             elif name in _FIELDS:

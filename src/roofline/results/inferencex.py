@@ -78,10 +78,10 @@ def _scaled(flat: Record, unit: float, name: str) -> float | None:
 
 
 def _machine(name: str | None) -> str | None:
-    found = re.match(r"[a-z]{1,3}\d{2,3}[a-z]?", (name or "").lower())
-    if not found:
+    result = re.match(r"[a-z]{1,3}\d{2,3}[a-z]?", (name or "").lower())
+    if not result:
         return name
-    return _HARDWARE.get(found.group(0), found.group(0))
+    return _HARDWARE.get(result.group(0), result.group(0))
 
 
 def _weights(flat: Record) -> str | None:

@@ -68,11 +68,11 @@ class Log:
             self._warm = True
         elif line.startswith("Warm up done"):
             self._said, self._warm = {}, False
-        elif not self._warm and (found := _LINE.match(line)):
-            name = _NAMES[found.group(1)]
+        elif not self._warm and (result := _LINE.match(line)):
+            name = _NAMES[result.group(1)]
             if name == "completed":
                 self._said = {}
-            self._said[name] = float(found.group(2))
+            self._said[name] = float(result.group(2))
             if name == "mean_tpot_ms":
                 said, self._said = self._said, {}
                 if said.get("completed") and said.get("duration"):

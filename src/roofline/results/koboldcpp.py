@@ -79,11 +79,11 @@ class Log:
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Readings that the line completes."""
-        if "Limit:" in line and (found := _LINE.search(line)):
+        if "Limit:" in line and (result := _LINE.search(line)):
             amount = _AMOUNT.search(line)
-            yield from _answer(found.groups(), float(amount.group(1)) if amount else None)
-        elif found := _PAIR.match(line):
-            name, value = found.groups()
+            yield from _answer(result.groups(), float(amount.group(1)) if amount else None)
+        elif result := _PAIR.match(line):
+            name, value = result.groups()
             self._said[name] = value
             if name == "GenerationTime":
                 yield from self.end()

@@ -74,10 +74,10 @@ def _fields(record: Record) -> Reading:
 
 def _markdown(record: Record) -> Reading:
     test = (fields.text(record, "test") or "").strip("*` ")
-    found = _TEST.match(test)
-    if not found:
+    result = _TEST.match(test)
+    if not result:
         raise InputError(f"test is {test[:40]!r}, not pp, tg or pp+tg with a number")
-    kind, first, second, depth = found.groups()
+    kind, first, second, depth = result.groups()
     prompt, output = (int(first), int(second or 0)) if kind == "pp" else (0, int(first))
     if prompt + output == 0:
         raise InputError(f"test {test!r} has no tokens")

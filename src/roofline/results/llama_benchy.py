@@ -49,9 +49,9 @@ class Reader:
         """What a row, or each run of a report, says."""
         if "test" in record:
             yield from _row(record, self._prompt)
-            found = _TEST.match((fields.text(record, "test") or "").strip("*` "))
-            if found and found.group(2) == "pp":
-                self._prompt = int(found.group(3) or 0)
+            result = _TEST.match((fields.text(record, "test") or "").strip("*` "))
+            if result and result.group(2) == "pp":
+                self._prompt = int(result.group(3) or 0)
             return
         for run in record["benchmarks"]:
             if not isinstance(run, dict):
@@ -65,10 +65,10 @@ class Reader:
 
 def _row(record: Record, before: int) -> Iterator[Reading]:
     test = (fields.text(record, "test") or "").strip("*` ")
-    found = _TEST.match(test)
-    if not found:
+    result = _TEST.match(test)
+    if not result:
         raise InputError(f"test is {test[:40]!r}, not pp or tg with a number")
-    loads, kind, count, depth, together = found.groups()
+    loads, kind, count, depth, together = result.groups()
     cell = next((str(record[name]) for name in _RATES if record.get(name)), "")
     rate, deviation = fields.plus_minus(cell)
     if rate <= 0:

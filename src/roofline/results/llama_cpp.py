@@ -23,10 +23,10 @@ _SETTINGS = {
 
 def quantisation(model: str) -> str | None:
     """The GGUF type that a model description names: `Q4_K - Medium` is `q4_k_m`."""
-    found = _QUANT.search(model)
-    if not found:
+    result = _QUANT.search(model)
+    if not result:
         return None
-    name = found.group(1).lower().replace("all ", "").replace("mostly ", "")
+    name = result.group(1).lower().replace("all ", "").replace("mostly ", "")
     name = {"f16": "fp16", "f32": "fp32"}.get(name, name)
     for word, ending in _MIX.items():
         if re.search(rf"-\s*{word}", model, re.I) and name.endswith("_k"):

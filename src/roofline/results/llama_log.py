@@ -40,30 +40,30 @@ class Log:
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Readings that the line completes: a decode waits for the drafts below it."""
-        if found := _LLAMA.search(line):
+        if result := _LLAMA.search(line):
             yield from self.end()
-            yield from self._times(found.group(1), float(found.group(2)), float(found.group(3)))
-        elif self._decode is not None and (found := _DRAFTS.search(line)):
-            self._decode = drafted(self._decode, float(found.group(1)), float(found.group(2)))
+            yield from self._times(result.group(1), float(result.group(2)), float(result.group(3)))
+        elif self._decode is not None and (result := _DRAFTS.search(line)):
+            self._decode = drafted(self._decode, float(result.group(1)), float(result.group(2)))
             yield from self.end()
-        elif found := _CODED.match(line):
+        elif result := _CODED.match(line):
             yield from self.end()
-            kind = "prompt eval" if found.group(1) == "en" else "eval"
-            yield from self._times(kind, float(found.group(3)) * 1e3, float(found.group(2)))
-        elif self._decode is not None and (found := _COUNT.match(line)):
-            if found.group(1) == "drafted":
-                self._drafted = float(found.group(2))
+            kind = "prompt eval" if result.group(1) == "en" else "eval"
+            yield from self._times(kind, float(result.group(3)) * 1e3, float(result.group(2)))
+        elif self._decode is not None and (result := _COUNT.match(line)):
+            if result.group(1) == "drafted":
+                self._drafted = float(result.group(2))
             elif self._drafted is not None:
-                self._decode = drafted(self._decode, float(found.group(2)), self._drafted)
+                self._decode = drafted(self._decode, float(result.group(2)), self._drafted)
                 yield from self.end()
-        elif found := _PAST.search(line):
-            self._past = float(found.group(1))
-        elif (found := _SHORT.search(line)) and float(found.group(2)) > 0:
+        elif result := _PAST.search(line):
+            self._past = float(result.group(1))
+        elif (result := _SHORT.search(line)) and float(result.group(2)) > 0:
             yield from self.end()
             yield Reading(
                 format=NAME,
                 kind="token",
-                seconds=1 / float(found.group(2)),
+                seconds=1 / float(result.group(2)),
                 batch=1,
                 engine="llama.cpp",
                 notes=(UNKNOWN,),

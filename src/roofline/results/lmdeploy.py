@@ -107,10 +107,10 @@ class Log:
             yield from self.end()
         elif any(hint in line for hint in _HINTS) and not self._rows:
             for name, pattern in _LINES.items():
-                if found := pattern.search(line):
+                if result := pattern.search(line):
                     if name == "concurrency":
                         self._said.clear() if "rate" in self._said else None
-                    self._said[name] = float(found.group(1))
+                    self._said[name] = float(result.group(1))
 
     def end(self) -> Iterator[Reading]:
         """The reading of the result collected."""

@@ -37,8 +37,8 @@ class Log:
         if "MLPerf Results Summary" in line:
             yield from self.end()
             self._inside = True
-        elif self._inside and len(self._said) < 200 and (found := _PAIR.match(line)):
-            self._said.setdefault(found.group(1), found.group(2))
+        elif self._inside and len(self._said) < 200 and (result := _PAIR.match(line)):
+            self._said.setdefault(result.group(1), result.group(2))
 
     def end(self) -> Iterator[Reading]:
         """The reading of what was collected."""

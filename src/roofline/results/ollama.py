@@ -83,11 +83,11 @@ class Log:
         """Readings that the line completes."""
         if "ktransformers" in line.lower():
             self._engine = "ktransformers"
-        if found := _PRINTED.match(line):
-            yield from self._line(*found.groups())
-        elif found := _KTRANSFORMERS.search(line):
+        if result := _PRINTED.match(line):
+            yield from self._line(*result.groups())
+        elif result := _KTRANSFORMERS.search(line):
             self._engine = "ktransformers"
-            yield from self._rates(*map(_float, found.groups()))
+            yield from self._rates(*map(_float, result.groups()))
 
     def _line(self, kind: str, what: str, value: str) -> Iterator[Reading]:
         number = _duration(value) if what == "duration" else _float(value.split(maxsplit=1)[0])

@@ -142,18 +142,18 @@ class Reading:
         }
         if "context" in new or {"prompt", "output"} <= new.keys():
             new["notes"] = tuple(note for note in self.notes if note != UNKNOWN)
-        found = replace(self, **new) if new else self
-        found = found._shared()
-        if found.total is None or (found.prompt is None) == (found.output is None):
-            return found
-        said, other = ("prompt", "output") if found.output is None else ("output", "prompt")
-        left = found.total - getattr(found, said)
+        result = replace(self, **new) if new else self
+        result = result._shared()
+        if result.total is None or (result.prompt is None) == (result.output is None):
+            return result
+        said, other = ("prompt", "output") if result.output is None else ("output", "prompt")
+        left = result.total - getattr(result, said)
         if left <= 0:
             raise InputError(
-                f"{self.where()}: a request has {found.total:.6g} tokens, prompt and output "
+                f"{self.where()}: a request has {result.total:.6g} tokens, prompt and output "
                 f"together, so --{said} must be below that"
             )
-        return replace(found, **{other: left})
+        return replace(result, **{other: left})
 
     def _shared(self) -> Reading:
         """The lengths of a sequence that follow from those of all, or the batch from both."""

@@ -152,18 +152,18 @@ class ServingSummary:
         finished, later = self._rates()
         single = not (self.accept or 1) > 1
         gap, stays = self._gap(), self._stays()
-        found: tuple[float, str] | None = None
+        result: tuple[float, str] | None = None
         if later and gap and single:
-            found = gap * later, "batch-from-itl"
+            result = gap * later, "batch-from-itl"
         elif finished and stays:
-            found = stays * finished, "batch-from-latency"
+            result = stays * finished, "batch-from-latency"
         elif later and self.between_tokens:
-            found = self.between_tokens * later, "batch-from-tpot"
-        if found is None or found[0] <= 0:
+            result = self.between_tokens * later, "batch-from-tpot"
+        if result is None or result[0] <= 0:
             return self.running or self.concurrency, None
         open_ = (self.concurrency, None if self.rate_only else self.requests)
-        most = min(x for x in (found[0], *open_) if x)
-        return (most, found[1]) if most >= 1.5 else (max(1.0, most), None)
+        most = min(x for x in (result[0], *open_) if x)
+        return (most, result[1]) if most >= 1.5 else (max(1.0, most), None)
 
     def _reading(self, **more: Any) -> Reading:
         return Reading(

@@ -37,8 +37,8 @@ class Log:
         elif self._said is not None:
             if line.lstrip().startswith("====="):
                 yield from self.end()
-            elif len(self._said) < 200 and (found := _PAIR.match(line)):
-                self._said.setdefault(found.group(1), found.group(2))
+            elif len(self._said) < 200 and (result := _PAIR.match(line)):
+                self._said.setdefault(result.group(1), result.group(2))
 
     def end(self) -> Iterator[Reading]:
         """The readings of the block collected."""

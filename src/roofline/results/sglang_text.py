@@ -48,24 +48,24 @@ class Log:
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Readings that the line completes."""
-        if "Decode batch" in line and (found := _DECODE.search(line)):
+        if "Decode batch" in line and (result := _DECODE.search(line)):
             running, tokens, rate = (
-                int(found.group(1)),
-                float(found.group(2)),
-                float(found.group(4)),
+                int(result.group(1)),
+                float(result.group(2)),
+                float(result.group(4)),
             )
             if running > 0 and rate > 0:
-                accept = _ACCEPT.search(found.group(3))
+                accept = _ACCEPT.search(result.group(3))
                 rest = {"accept": max(1.0, float(accept.group(1)))} if accept else {}
                 context = max(1.0, tokens / running) if tokens else None
                 self._samples.add(running, context, rate, rest)
-        elif "Prefill batch" in line and (found := _PREFILL.search(line)):
-            self._prefill(*found.groups())
+        elif "Prefill batch" in line and (result := _PREFILL.search(line)):
+            self._prefill(*result.groups())
         elif (word := line.strip()) in ("Warmup ...", "Benchmark ..."):
             yield from self._one_batch()
             self._warm = word == "Warmup ..."
-        elif found := _STEP.match(line):
-            yield from self._step(*found.groups())
+        elif result := _STEP.match(line):
+            yield from self._step(*result.groups())
 
     def _prefill(self, sequences: str, new: str, cached: str, rate: str) -> None:
         count, tokens, speed = int(sequences), int(new), float(rate)

@@ -105,29 +105,29 @@ class Surroundings:
             self.run = {name: int(value) for name, value in _RUN.findall(line)}
         elif any(hint in line for hint in _HINTS):
             for pattern, name, kind in _KEYS:
-                if found := pattern.search(line):
-                    self.said[name] = kind(found.group(1))
+                if result := pattern.search(line):
+                    self.said[name] = kind(result.group(1))
         if line.lstrip()[:1] in ("#", "*"):
             self._heading(line)
         if _COMMAND.search(line):
             self._command(line)
 
     def _device(self, line: str) -> None:
-        if found := _FOUND.search(line):
-            self._devices, self._found = {}, int(found.group(1))
-        elif found := _DEVICE.search(line):
-            number, name = (group for group in found.groups() if group is not None)
+        if result := _FOUND.search(line):
+            self._devices, self._found = {}, int(result.group(1))
+        elif result := _DEVICE.search(line):
+            number, name = (group for group in result.groups() if group is not None)
             if int(number) == 0 and self._devices.get(0) not in (None, name):
                 self._devices = {}
             self._devices[int(number)] = name.strip()
-        elif found := _ALONE.search(line):
-            self._devices = {0: next(group for group in found.groups() if group).strip()}
+        elif result := _ALONE.search(line):
+            self._devices = {0: next(group for group in result.groups() if group).strip()}
 
     def _heading(self, line: str) -> None:
-        found = _HEADING.match(line)
-        if not found:
+        result = _HEADING.match(line)
+        if not result:
             return
-        text = found.group(1).strip("*`# ")
+        text = result.group(1).strip("*`# ")
         link = re.match(r"^\[([^\]]+)\]\(", text)
         text = link.group(1) if link else text
         if _HUB.match(text) or text.lower().endswith(".gguf") or _SIZED.search(text):
@@ -136,8 +136,8 @@ class Surroundings:
                 self.said.pop(name, None)
 
     def _command(self, line: str) -> None:
-        for found in _OPTION.finditer(line):
-            option, model, tp, layers, ubatch = found.groups()
+        for result in _OPTION.finditer(line):
+            option, model, tp, layers, ubatch = result.groups()
             module = option == "-m" and "python" in line
             if option and not module and not (option == "serve" and "vllm" not in line):
                 self.said["model"] = model

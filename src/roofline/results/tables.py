@@ -133,10 +133,10 @@ class Inserts:
 
     def feed(self, line: str) -> list[dict[str, Any]]:
         """The records of a line."""
-        found = _INSERT.match(line)
-        if found:
-            self._names = [name.strip(' `"[]') for name in found.group(1).split(",")]
-            rest = line[found.end() :]
+        result = _INSERT.match(line)
+        if result:
+            self._names = [name.strip(' `"[]') for name in result.group(1).split(",")]
+            rest = line[result.end() :]
         elif self._names and line.lstrip().startswith("("):
             rest = line.strip()
         else:

@@ -72,10 +72,10 @@ def _layout(world: Record) -> Parallel | None:
         name: fields.count(world, f"{name}_size") or 1 for name in ("tp", "pp", "ep")
     }
     try:
-        found = Parallel(**sizes)
+        result = Parallel(**sizes)
     except InputError:  # an ep of its own kind (of tp and more): only their number is known
         return None
-    return found if found.devices == fields.count(world, "world_size") else None
+    return result if result.devices == fields.count(world, "world_size") else None
 
 
 def _size(text: str) -> float | None:
@@ -121,11 +121,11 @@ class Log:
         """A reading where a new report begins, of the one before."""
         if "PYTORCH BACKEND" in line or "ENGINE DETAILS" in line:
             yield from self.end()
-        found = _LINE.match(line)
-        if found and found.group(1) in _LINES:
-            (group, name), kind = _LINES[found.group(1)]
+        result = _LINE.match(line)
+        if result and result.group(1) in _LINES:
+            (group, name), kind = _LINES[result.group(1)]
             try:
-                value = kind(found.group(2))
+                value = kind(result.group(2))
             except ValueError:
                 return
             if value != "None":

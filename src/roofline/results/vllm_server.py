@@ -50,14 +50,14 @@ class Log:
 
     def feed(self, line: str) -> Iterator[Reading]:
         """Take note of a line; readings come at the end."""
-        if "KV cache size" in line and (found := _SIZE.search(line)):
-            self._size = float(found.group(1).replace(",", "") or 0) or None
-        elif "cceptance length" in line and (found := _DRAFTS.search(line)):
-            self._speculation(*found.groups())
-        elif "LLM engine" in line and (found := _VERSION.search(line)):
-            self._version = found.group(1)
-        elif found := _LINE.search(line):
-            rate, running = float(found.group(2)), int(found.group(3))
+        if "KV cache size" in line and (result := _SIZE.search(line)):
+            self._size = float(result.group(1).replace(",", "") or 0) or None
+        elif "cceptance length" in line and (result := _DRAFTS.search(line)):
+            self._speculation(*result.groups())
+        elif "LLM engine" in line and (result := _VERSION.search(line)):
+            self._version = result.group(1)
+        elif result := _LINE.search(line):
+            rate, running = float(result.group(2)), int(result.group(3))
             self._engines.update(_ENGINE.findall(line)[:1])
             if rate > 0 and running > 0:
                 self._samples.add(running, self._context(line, running), rate, self._rest(line))
@@ -70,10 +70,10 @@ class Log:
             self._drafted = float(drafted) / steps
 
     def _context(self, line: str, running: int) -> float | None:
-        found = _USAGE.search(line)
-        if not found or not self._size:
+        result = _USAGE.search(line)
+        if not result or not self._size:
             return None
-        return max(1.0, float(found.group(1)) / 100 * self._size / running)
+        return max(1.0, float(result.group(1)) / 100 * self._size / running)
 
     def _rest(self, line: str) -> dict[str, Any]:
         hits = _HITS.search(line)

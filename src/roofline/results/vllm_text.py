@@ -40,16 +40,16 @@ class Log:
         if line.startswith("Namespace("):
             yield from self.end()
             self._options = {name: int(value) for name, value in _OPTIONS.findall(line)}
-        elif found := _RATES.search(line):
+        elif result := _RATES.search(line):
             yield from self.end()
-            self._held = self._rates(*found.groups())
-        elif found := _TOTAL.search(line):
-            self._totals[found.group(1)] = float(found.group(2))
-        elif (found := _LATENCY.search(line)) and float(found.group(1)) > 0:
+            self._held = self._rates(*result.groups())
+        elif result := _TOTAL.search(line):
+            self._totals[result.group(1)] = float(result.group(2))
+        elif (result := _LATENCY.search(line)) and float(result.group(1)) > 0:
             yield Reading(
                 format=NAME,
                 kind="run",
-                seconds=float(found.group(1)),
+                seconds=float(result.group(1)),
                 batch=self._options.get("batch_size"),
                 prompt=self._options.get("input_len"),
                 output=self._options.get("output_len"),

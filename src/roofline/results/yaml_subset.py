@@ -51,8 +51,8 @@ class _Parser:
     def document(self) -> Any:
         if self._peek() is not None and self._lines[self._at].strip() == "---":
             self._at += 1
-        found = self._peek()
-        value = None if found is None else self._block(found[0], 0)
+        result = self._peek()
+        value = None if result is None else self._block(result[0], 0)
         rest = self._peek()
         if rest is not None and rest[1] not in ("...", "---"):
             raise self._error()
@@ -74,17 +74,17 @@ class _Parser:
     def _block(self, indent: int, depth: int) -> Any:
         if depth > DEEPEST:
             raise self._error()
-        found = self._peek()
-        if found is None:
+        result = self._peek()
+        if result is None:
             return None
-        if found[1] == "-" or found[1].startswith("- "):
+        if result[1] == "-" or result[1].startswith("- "):
             return self._list(indent, depth)
         return self._mapping(indent, depth)
 
     def _list(self, indent: int, depth: int) -> list[Any]:
         items = []
-        while (found := self._peek()) is not None:
-            here, content = found
+        while (result := self._peek()) is not None:
+            here, content = result
             if here != indent or not (content == "-" or content.startswith("- ")):
                 break
             rest = content[1:].lstrip()
@@ -103,8 +103,8 @@ class _Parser:
 
     def _mapping(self, indent: int, depth: int) -> dict[str, Any]:
         entries: dict[str, Any] = {}
-        while (found := self._peek()) is not None:
-            here, content = found
+        while (result := self._peek()) is not None:
+            here, content = result
             if here != indent:
                 if here > indent:
                     raise self._error()
@@ -125,10 +125,10 @@ class _Parser:
 
     def _below(self, indent: int, depth: int, *, lists: bool = False) -> Any:
         """What stands deeper than `indent`; a mapping's list may stand at its own."""
-        found = self._peek()
-        if found is None:
+        result = self._peek()
+        if result is None:
             return None
-        here, content = found
+        here, content = result
         if here > indent or (lists and here == indent and content.startswith("-")):
             return self._block(here, depth + 1)
         return None
@@ -160,13 +160,13 @@ class _Parser:
     def _quoted(self, text: str) -> str:
         quote, start = text[0], self._at
         pattern = re.compile(r"'(?:[^']|'')*'(?!')" if quote == "'" else r'"(?:[^"\\]|\\.)*"', re.S)
-        while not (found := pattern.match(text)):
+        while not (result := pattern.match(text)):
             if self._at >= len(self._lines) or self._at - start > 100_000:
                 self._at = start
                 raise self._error()
             text += " " + self._lines[self._at].strip()
             self._at += 1
-        return str(self._plain(found.group(0)))
+        return str(self._plain(result.group(0)))
 
     def _flow(self, text: str) -> Any:
         start = self._at

@@ -55,19 +55,19 @@ def verdict(e: Explanation, words: Words) -> Line:
 
 def lines(e: Explanation, words: Words) -> list[Line]:
     """The answer as labelled sentences; an empty label continues the one before."""
-    found = capacity.lines(e.case, e.step, e.fit, words)
-    best = words("label.fitted" if found else "label.best")
-    found += [verdict(e, words), (best, _speed(e, words))]
+    result = capacity.lines(e.case, e.step, e.fit, words)
+    best = words("label.fitted" if result else "label.best")
+    result += [verdict(e, words), (best, _speed(e, words))]
     if e.fewest:
-        found.append(("", routing(e, e.fewest, words)))
+        result.append(("", routing(e, e.fewest, words)))
     if not e.case.parallel.single:
         from . import devices as say
 
-        found += labelled(words("label.parallel"), say.lines(e, words))
-    found += batch.lines(e, words)
-    found.append((words("label.levers"), levers(e, words)))
+        result += labelled(words("label.parallel"), say.lines(e, words))
+    result += batch.lines(e, words)
+    result.append((words("label.levers"), levers(e, words)))
     notes = [words("say.doubts", seen=words.joined(e.doubts))] if e.doubts else []
-    return found + labelled(words("label.notes"), [*notes, *sentences(e.notes, words)])
+    return result + labelled(words("label.notes"), [*notes, *sentences(e.notes, words)])
 
 
 def _speed(e: Explanation, words: Words) -> str:
@@ -105,23 +105,23 @@ def routing(e: Explanation, fewest: Bound, words: Words) -> str:
 
 def levers(e: Explanation, words: Words) -> str:
     """What would help, and the most that each can give."""
-    found = []
+    result = []
     for lever in e.levers:
         values = {**lever.values, "machine": e.case.machine.name, "gain": gain(lever.gain)}
         if "to" in values:
             values["to"] = str(values["to"]).split(":", maxsplit=1)[0]
         if "tokens_per_s" in values:
             speed = digits(lever.values["tokens_per_s"])
-            found.append(words(f"lever.{lever.code}.fits", **{**values, "speed": speed}))
+            result.append(words(f"lever.{lever.code}.fits", **{**values, "speed": speed}))
             continue
         more = lever.code == "devices" and lever.values["devices"] > 2
         said = words(f"lever.{lever.code}{'.more' if more else ''}", **values)
         serial = lever.values.get("serial_gain", lever.gain)
         if serial < lever.gain / WAITED:
             said += words("lever.waited", gain=gain(serial))
-        found.append(said)
+        result.append(said)
     none = "lever.none.fits" if e.verdict.code == "capacity" else "lever.none"
-    return words.joined(found, "clauses") or words(none)
+    return words.joined(result, "clauses") or words(none)
 
 
 def text(

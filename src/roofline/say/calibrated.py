@@ -42,10 +42,10 @@ def _checks(found: Calibration, words: Words) -> str:
     rows = []
     for c in found.checks:
         step, _ = c.point.steps[0]
-        told = [
+        said = [
             f"{seconds(t)} ({'+' if t >= c.point.seconds else '-'}"
             f"{percent(abs(t / c.point.seconds - 1))})"
             for t in (c.public, c.left_out)
         ]
-        rows.append((step_words(step, words), seconds(c.point.seconds), *told))
+        rows.append((step_words(step, words), seconds(c.point.seconds), *said))
     return table.render(head, rows)

@@ -23,7 +23,7 @@ def lines(e: Explanation, words: Words) -> list[str]:
     layout = e.case.parallel
     b = e.case.device(e.step)
     staged = ".stage" if layout.pp > 1 else ""
-    found = [
+    result = [
         words(
             "say.parallel.each" + staged,
             devices=layout.devices,
@@ -35,7 +35,7 @@ def lines(e: Explanation, words: Words) -> list[str]:
     ]
     b = max(e.case.devices(e.step), key=lambda of: of.communication_s)
     if b.messages:
-        found.append(
+        result.append(
             words(
                 "say.parallel.talk",
                 sent=si(b.sent, "B"),
@@ -43,24 +43,24 @@ def lines(e: Explanation, words: Words) -> list[str]:
                 time=seconds(b.communication_s),
             )
         )
-    found += dict.fromkeys(wire_words(wire, words) for wire in e.case.wires)
+    result += dict.fromkeys(wire_words(wire, words) for wire in e.case.wires)
     copies = e.cache_copies
     if copies > COPIES:
-        found.append(words("say.parallel.copies", tp=layout.tp, copies=digits(copies)))
+        result.append(words("say.parallel.copies", tp=layout.tp, copies=digits(copies)))
     if layout.dp > 1 and e.step.batch % layout.dp:
         busiest = -(-e.step.batch // layout.dp)
         together = any(op.kind == "experts" for op in e.operators)
         key = "say.parallel.uneven" + ("" if together else ".apart")
-        found.append(words(key, dp=layout.dp, busiest=busiest))
-    found += _reached(e, words)
+        result.append(words(key, dp=layout.dp, busiest=busiest))
+    result += _reached(e, words)
     if layout.ep > 1:
-        found += _copies(e, words)
-        found.append(words("say.parallel.experts", ep=layout.ep))
+        result += _copies(e, words)
+        result.append(words("say.parallel.experts", ep=layout.ep))
     if layout.pp > 1:
-        found.append(_pipeline(e, words))
+        result.append(_pipeline(e, words))
         way = e.case.on_the_way(e.step)
-        found.append(words("say.parallel.shown." + ("way" if way else "stage")))
-    return found
+        result.append(words("say.parallel.shown." + ("way" if way else "stage")))
+    return result
 
 
 def wire_words(wire: Wire, words: Words) -> str:
@@ -70,7 +70,7 @@ def wire_words(wire: Wire, words: Words) -> str:
         if wire.latency
         else words("say.parallel.latency.unknown")
     )
-    first, *others = wire.strands
+    first, *others = wire.shares
     if not others:
         return words(
             "say.parallel.wire",
@@ -81,12 +81,12 @@ def wire_words(wire: Wire, words: Words) -> str:
         )
     parts = [
         words(
-            "say.parallel.strand",
-            link=link_name(strand.link, words),
-            carries=percent(strand.carries),
-            bandwidth=si(strand.bandwidth, "B/s"),
+            "say.parallel.share",
+            link=link_name(share.link, words),
+            carries=percent(share.carries),
+            bandwidth=si(share.bandwidth, "B/s"),
         )
-        for strand in wire.strands
+        for share in wire.shares
     ]
     return words(
         "say.parallel.beyond",
@@ -106,12 +106,12 @@ def link_name(link: Link, words: Words) -> str:
 def _reached(e: Explanation, words: Words) -> list[str]:
     """How far a token goes to its experts, and what a row of it weighs."""
     wires = [op.wire for op in e.operators if op.wire and op.wire.reach]
-    found = []
+    result = []
     for out, back in zip(wires[::2], wires[1::2], strict=True):
         assert out.reach is not None
         assert back.reach is not None
         inner = max(level.inner for level in out.levels)
-        found.append(
+        result.append(
             words(
                 "say.parallel.reach" + (".domains" if inner > 1 else ""),
                 rows=digits(out.reach.rows(inner)),
@@ -121,7 +121,7 @@ def _reached(e: Explanation, words: Words) -> list[str]:
                 back=si(back.reach.row, "B"),
             )
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(result))
 
 
 def _copies(e: Explanation, words: Words) -> list[str]:
@@ -184,7 +184,7 @@ def why(e: Explanation, words: Words) -> list[str]:
     if e.case.parallel.pp > 1:
         way = e.case.on_the_way(e.step)
         shown = [words("say.parallel.shown." + ("way" if way else "stage"))]
-    found = [
+    result = [
         *shown,
         words(
             "why.communication",
@@ -198,7 +198,7 @@ def why(e: Explanation, words: Words) -> list[str]:
         if op.wire is None:
             continue
         wires.append(op.wire)
-        found.append(
+        result.append(
             words(
                 "why.exchange",
                 name=op.name,
@@ -210,9 +210,9 @@ def why(e: Explanation, words: Words) -> list[str]:
                 time=seconds(op.seconds),
             )
         )
-        found += _rows(op.wire, op.name, words) + _levels(op.wire, op.name, op.sent, words)
-    strands = dict.fromkeys(strand.link for wire in wires for strand in wire.strands)
-    found += [
+        result += _rows(op.wire, op.name, words) + _levels(op.wire, op.name, op.sent, words)
+    joining = dict.fromkeys(share.link for wire in wires for share in wire.shares)
+    result += [
         _source(
             "why.link",
             link.bandwidth,
@@ -220,14 +220,14 @@ def why(e: Explanation, words: Words) -> list[str]:
             words,
             link_name(link, words),
         )
-        for link in strands
+        for link in joining
     ]
     for latency in dict.fromkeys(wire.latency for wire in wires):
         if latency is None:
-            found.append(words("why.latency.unknown"))
+            result.append(words("why.latency.unknown"))
         else:
-            found.append(_source("why.latency", latency, seconds(latency.value), words))
-    return found
+            result.append(_source("why.latency", latency, seconds(latency.value), words))
+    return result
 
 
 def _rows(wire: Wire, name: str, words: Words) -> list[str]:
@@ -265,7 +265,7 @@ def _levels(wire: Wire, name: str, sent: float, words: Words) -> list[str]:
             name=name,
             bytes=si(sent * level.crosses, "B", 4),
             domain=level.inner,
-            links=" + ".join(link_name(strand.link, words) for strand in level.strands),
+            links=" + ".join(link_name(share.link, words) for share in level.shares),
             bandwidth=si(level.bandwidth, "B/s"),
             time=seconds(sent * level.second_per_byte),
         )

@@ -68,10 +68,10 @@ def breakdown(s: Score, attribute: str, words: Words) -> tuple[list[str], list[l
         words("validate.predictor.fitted"),
         words(f"validate.predictor.{'model' if attribute == 'model' else 'machine'}"),
     ]
-    found = sorted(s.by(attribute), key=lambda line: -line[1])[:MOST]
+    result = sorted(s.by(attribute), key=lambda line: -line[1])[:MOST]
     if attribute == "batch":
-        found.sort(key=lambda line: int(line[0]))
-    return head, [[str(v), str(n), percent(e), percent(x)] for v, n, e, x in found]
+        result.sort(key=lambda line: int(line[0]))
+    return head, [[str(v), str(n), percent(e), percent(x)] for v, n, e, x in result]
 
 
 def sections(scores: list[Score], words: Words) -> Iterable[tuple[str, Any]]:

@@ -145,8 +145,8 @@ def save(ax: Axes, path: str, subject: str = "") -> None:
 def sources_of(e: Explanation) -> str:
     """Where the figures in the picture come from, each with its date."""
     used = [figure for _, figure in e.case.arithmetic.values()]
-    found = [", ".join(x for x in (f.source, f.date) if x) for f in (e.case.roof.bandwidth, *used)]
-    return "; ".join(dict.fromkeys(x for x in (*found, e.case.model.source) if x))
+    result = [", ".join(x for x in (f.source, f.date) if x) for f in (e.case.roof.bandwidth, *used)]
+    return "; ".join(dict.fromkeys(x for x in (*result, e.case.model.source) if x))
 
 
 def _draw(ax: Axes, e: Explanation, words: _words.Words, title: bool) -> None:

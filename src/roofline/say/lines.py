@@ -45,10 +45,10 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    found, word = [], ""
+    result, word = [], ""
     for char in text:
         word += char
         if char == " " or width_of(char) == 2:
-            found.append(word)
+            result.append(word)
             word = ""
-    return [*found, word] if word else found
+    return [*result, word] if word else result

@@ -36,8 +36,8 @@ def sentence(note: str, words: Words) -> str:
     if key := _plain().get(_opened(note)):
         return said[key].format(*numbers)
     for pattern, key in _open():
-        if found := pattern.fullmatch(note):
-            return said[key].format(*numbers, **found.groupdict())
+        if result := pattern.fullmatch(note):
+            return said[key].format(*numbers, **result.groupdict())
     return note
 
 
@@ -48,10 +48,10 @@ def sentences(notes: Iterable[str], words: Words) -> list[str]:
 
 def of(figure: Figure, words: Words) -> list[str]:
     """What a figure is taken with: its accumulation, its note."""
-    found = [sentence(figure.note, words)] if figure.note else []
+    result = [sentence(figure.note, words)] if figure.note else []
     if figure.accumulate:
-        found.append(words("machine.accumulate", what=figure.accumulate))
-    return found
+        result.append(words("machine.accumulate", what=figure.accumulate))
+    return result
 
 
 def caveat(figure: Figure, words: Words) -> str:
@@ -86,9 +86,9 @@ def _plain() -> Mapping[str, str]:
 @functools.cache
 def _open() -> list[tuple[re.Pattern[str], str]]:
     # Sentences that names stand in, not numbers alone.
-    found = []
+    result = []
     for key, text in texts(FILES[1], SOURCE).items():
         pattern = _NAMED.sub(r"(?P<\1>.+)", re.escape(text))
         if "(?P<" in pattern:
-            found.append((re.compile(pattern), key))
-    return found
+            result.append((re.compile(pattern), key))
+    return result

@@ -186,7 +186,7 @@ def _devices(placed: Placed, words: Words) -> list[str]:
             ),
             *dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires),
         ]
-    found = [
+    result = [
         words(
             "say.parallel.each",
             devices=devices,
@@ -196,7 +196,7 @@ def _devices(placed: Placed, words: Words) -> list[str]:
         )
     ]
     if placed.messages:
-        found.append(
+        result.append(
             words(
                 "say.parallel.talk",
                 sent=si(placed.sent / steps, "B"),
@@ -204,7 +204,7 @@ def _devices(placed: Placed, words: Words) -> list[str]:
                 time=seconds(placed.communication_s / steps),
             )
         )
-    return found + list(dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires))
+    return result + list(dict.fromkeys(wire_words(wire, words) for wire in placed.case.wires))
 
 
 def _steps(placed: Placed) -> float:

@@ -67,18 +67,18 @@ def speed(t: Interval, words: Words) -> str:
 def lines(p: Prediction, words: Words) -> list[Line]:
     """The answer as labelled sentences; an empty label continues the one before."""
     case, step = p.predictor.case, p.step
-    found = [] if step is None else capacity.lines(case, step, case.fit(step), words)
-    fitted = [(words("label.fitted"), words("predict.fitted"))] if found else []
-    found += fitted
+    result = [] if step is None else capacity.lines(case, step, case.fit(step), words)
+    fitted = [(words("label.fitted"), words("predict.fitted"))] if result else []
+    result += fitted
     for name, t in p.times.items():
-        found.append((words(f"predict.label.{name}"), time(t, words)))
-    found.append((words("predict.label.speed"), speed(p.tokens_per_s, words)))
+        result.append((words(f"predict.label.{name}"), time(t, words)))
+    result.append((words("predict.label.speed"), speed(p.tokens_per_s, words)))
     if step is not None and step.drafts:
         least = digits(step.sequences / p.times["step"].value)
-        found.append(("", words("predict.drafts", least=least)))
+        result.append(("", words("predict.drafts", least=least)))
     total = float(p.parts.total)
     key = "predict.roof.load" if p.share is not None else "predict.roof.decode"
-    found.append(
+    result.append(
         (
             words("predict.label.roof"),
             words(
@@ -89,19 +89,19 @@ def lines(p: Prediction, words: Words) -> list[Line]:
         )
     )
     shares = sorted(p.parts.to_json().items(), key=lambda item: -item[1])
-    told = words.joined(
+    description = words.joined(
         words("predict.share", part=words(f"predict.part.{n}"), share=percent(v / total))
         for n, v in shares
         if v >= 0.005 * total
     )
-    found.append((words("predict.label.parts"), told))
+    result.append((words("predict.label.parts"), description))
     if p.kind != "step" and (said := _running(p, words)):
-        found.append((words("predict.label.running"), said))
+        result.append((words("predict.label.running"), said))
     if p.share is not None and case.parallel.dp > 1:
         key = "predict.replicas.apart" if p.apart > 1 else "predict.replicas.together"
-        found.append(("", words(key, replicas=case.parallel.dp)))
-    found.append((words("predict.label.like"), _likeness(p, words)))
-    return found + labelled(words("label.notes"), sentences(p.predictor.notes, words))
+        result.append(("", words(key, replicas=case.parallel.dp)))
+    result.append((words("predict.label.like"), _likeness(p, words)))
+    return result + labelled(words("label.notes"), sentences(p.predictor.notes, words))
 
 
 def _running(p: Prediction, words: Words) -> str:

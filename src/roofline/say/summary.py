@@ -60,14 +60,14 @@ def _worth_words(group: list[tuple[Placed, Gap]]) -> list[tuple[Placed, Gap]]:
     suspects = [pair for pair in group if pair[1].code == "suspect"]
     routed = [pair for pair in group if pair[1].code == "routing"]
     gaps = [pair for pair in group if pair[1].code in ("overhead", "kernel")]
-    found = []
+    result = []
     if suspects:
-        found.append(max(suspects, key=lambda pair: pair[1].share))
+        result.append(max(suspects, key=lambda pair: pair[1].share))
     if routed:
-        found.append(max(routed, key=lambda pair: pair[1].share))
+        result.append(max(routed, key=lambda pair: pair[1].share))
     if gaps and not suspects:
-        found.append(min(gaps, key=lambda pair: (not pair[1].exact, pair[1].share)))
-    return found or [group[0]]
+        result.append(min(gaps, key=lambda pair: (not pair[1].exact, pair[1].share)))
+    return result or [group[0]]
 
 
 def _ratio(item: Placed, gap: Gap, words: Words, columns: int) -> str:

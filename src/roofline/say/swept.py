@@ -50,8 +50,8 @@ def text(curves: Sequence[sweeping.Curve], words: Words, *, steps: bool = False)
 
 def _unfit(curves: Sequence[sweeping.Curve], words: Words) -> Iterator[str]:
     # What does not fit comes first, with what would hold it.
-    found = [c for c in curves if c.fit.holds(min(c.batches.values)) is False]
-    for c in found[:MOST_UNFIT]:
+    result = [c for c in curves if c.fit.holds(min(c.batches.values)) is False]
+    for c in result[:MOST_UNFIT]:
         batch = min(c.batches.values)
         yield words(
             "sweep.unfit",
@@ -62,9 +62,9 @@ def _unfit(curves: Sequence[sweeping.Curve], words: Words) -> Iterator[str]:
             batch=batch,
             held=capacity.held(c.case, c.step(batch), words),
         )
-    if len(found) > MOST_UNFIT:
-        yield words("sweep.unfit.more", count=len(found) - MOST_UNFIT)
-    if found:
+    if len(result) > MOST_UNFIT:
+        yield words("sweep.unfit.more", count=len(result) - MOST_UNFIT)
+    if result:
         yield words("sweep.unfit.legend") + "\n"
 
 

@@ -14,11 +14,11 @@ def render(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
     widths = [max(width_of(r[i]) for r in cells) for i in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
-        found = []
+        result = []
         for i, (text, width) in enumerate(zip(row, widths, strict=True)):
             gap = " " * (width - width_of(text))
-            found.append(text + gap if i < left else gap + text)
-        return "  ".join(found).rstrip()
+            result.append(text + gap if i < left else gap + text)
+        return "  ".join(result).rstrip()
 
     lines = [line(r) for r in cells]
     if any(head):

@@ -18,8 +18,8 @@ def rows(e: Explanation, words: Words) -> list[str]:
     none = words("why.crossing.none")
     several = "" if case.parallel.single else ".parallel"
     limit = digits(c.limit) if c.limit is not None else "∞"
-    found = [words("why.device")] if several and case.parallel.pp == 1 else []
-    found += [
+    result = [words("why.device")] if several and case.parallel.pp == 1 else []
+    result += [
         words(
             "why.ridge",
             peak=si(peak, "FLOP/s"),
@@ -53,11 +53,11 @@ def rows(e: Explanation, words: Words) -> list[str]:
         ),
     ]
     if c.linear_crossing is not None:
-        found.append(words("why.linear", tokens=digits(c.linear_crossing)))
+        result.append(words("why.linear", tokens=digits(c.linear_crossing)))
     kv = si(f.kv_bytes_per_sequence, "B", 5)
-    found.append(words("why.kv" + several, kv=kv))
+    result.append(words("why.kv" + several, kv=kv))
     if f.max_batch is not None:
-        found.append(
+        result.append(
             words(
                 "why.fit" + several,
                 replicas=case.parallel.dp,
@@ -72,8 +72,8 @@ def rows(e: Explanation, words: Words) -> list[str]:
     if several:
         from . import devices as say
 
-        found += say.why(e, words)
-    return [*found, *_sources(e, words)]
+        result += say.why(e, words)
+    return [*result, *_sources(e, words)]
 
 
 def _sources(e: Explanation, words: Words) -> list[str]:
@@ -89,16 +89,16 @@ def _sources(e: Explanation, words: Words) -> list[str]:
         )
 
     case = e.case
-    found = [
+    result = [
         of(figure, "why.peak", "FLOP/s", precision=used)
         for used, figure in dict(case.arithmetic.values()).items()
     ]
-    found.append(of(case.roof.bandwidth, "why.bandwidth", "B/s"))
+    result.append(of(case.roof.bandwidth, "why.bandwidth", "B/s"))
     if case.machine.memory:
-        found.append(of(case.machine.memory, "why.memory", "B"))
+        result.append(of(case.machine.memory, "why.memory", "B"))
     if case.model.source:
-        found.append(words("why.model", source=case.model.source))
-    return [*found, words("why.convention")]
+        result.append(words("why.model", source=case.model.source))
+    return [*result, words("why.convention")]
 
 
 def text(e: Explanation, words: Words, *, columns: int = 100) -> str:

@@ -68,12 +68,12 @@ class Words:
 
 def languages() -> tuple[str, ...]:
     """The languages that have a file here, complete or not."""
-    found = set()
+    result = set()
     for root in ROOTS:
         folder = os.path.join(root, "words")
         names = os.listdir(folder) if os.path.isdir(folder) else []
-        found |= {name[:-5] for name in names if name.endswith(".json")}
-    return tuple(sorted(name for name in found if _NAME.match(name)))
+        result |= {name[:-5] for name in names if name.endswith(".json")}
+    return tuple(sorted(name for name in result if _NAME.match(name)))
 
 
 def complete() -> tuple[str, ...]:
@@ -122,10 +122,10 @@ def _texts(name: str, roots: tuple[str, ...]) -> Mapping[str, str]:
     if path is None:
         raise FileNotFoundError(name)
     with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        result = json.load(file)
+    if not isinstance(result, dict) or not all(isinstance(text, str) for text in result.values()):
         raise ValueError("a text is something else")
-    return found
+    return result
 
 
 def choose(given: str | None = None) -> Words:

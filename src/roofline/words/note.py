@@ -35,8 +35,8 @@ class Note(str):
     def __new__(cls, code: str, **values: Any) -> Note:
         """The sentence of a code with its values filled in."""
         english = texts(FILES[0], SOURCE)
-        told = {name: listed(value, english) for name, value in values.items()}
-        made = super().__new__(cls, english[f"note.{code}"].format(**told))
+        said = {name: listed(value, english) for name, value in values.items()}
+        made = super().__new__(cls, english[f"note.{code}"].format(**said))
         made.code, made.values = code, values
         return made
 

@@ -104,20 +104,20 @@ ROWS["gpt_neox_japanese"] = Family(
 def _neo(c: Config, depth: int) -> list[str]:
     # [[["global", "local"], 12]]: a pattern and how often it repeats; or one name a layer.
     names = {"global": "full_attention", "local": "sliding_attention"}
-    found = c.words("attention_layers")
-    if found is None:
+    result = c.words("attention_layers")
+    if result is None:
         value = c.get("attention_types")
-        found = []
+        result = []
         for item in value if isinstance(value, list) else []:
             if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], list)):
                 raise c.refuse("attention_types is not a list of patterns and counts")
             pattern, times = item
             if type(times) is not int or not 0 < times <= depth or len(pattern) > depth:
                 raise c.refuse("attention_types repeats a pattern an impossible number of times")
-            found += [str(p) for p in pattern] * times
-    if len(found) != depth or not names.keys() >= set(found):
+            result += [str(p) for p in pattern] * times
+    if len(result) != depth or not names.keys() >= set(result):
         raise c.refuse(f"attention_types does not say global or local for each of {depth} layers")
-    return [names[name] for name in found]
+    return [names[name] for name in result]
 
 
 def row(c: Config) -> Model:

@@ -24,10 +24,10 @@ def dtype(c: Config) -> tuple[Format, tuple[str, ...]]:
     known = {"bfloat16", "float16", "float32", "float64", "bf16", "fp16", "fp32"}
     if name.removeprefix("torch.") not in known:
         raise c.refuse(f"the dtype '{name[:40]}' is not known")
-    found = formats.parse(name.removeprefix("torch."))
-    if found.size > 2:
-        return BF16, (Note("dtype.served", format=found.name),)
-    return found, ()
+    result = formats.parse(name.removeprefix("torch."))
+    if result.size > 2:
+        return BF16, (Note("dtype.served", format=result.name),)
+    return result, ()
 
 
 def head_width(c: Config, hidden: int, heads: int, name: str = "head_dim") -> int:

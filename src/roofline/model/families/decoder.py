@@ -151,14 +151,14 @@ def listed(key: str, rule: Pattern) -> Pattern:
     """Labels that a config lists under ``key``, or else by a rule."""
 
     def pattern(c: Config, f: Family, depth: int) -> list[str]:
-        found = c.words(key)
-        if found is None:
+        result = c.words(key)
+        if result is None:
             return rule(c, f, depth)
-        if len(found) < depth:
-            raise InputError(f"{c.where}: {key} has {len(found)} entries for {depth} layers")
-        if len(found) > depth and len(found) != depth + predicted(c):
-            raise InputError(f"{c.where}: {key} has {len(found)} entries for {depth} layers")
-        return [_SAME.get(label, label) for label in found[:depth]]
+        if len(result) < depth:
+            raise InputError(f"{c.where}: {key} has {len(result)} entries for {depth} layers")
+        if len(result) > depth and len(result) != depth + predicted(c):
+            raise InputError(f"{c.where}: {key} has {len(result)} entries for {depth} layers")
+        return [_SAME.get(label, label) for label in result[:depth]]
 
     return pattern
 

@@ -26,9 +26,9 @@ def _exaone(c: Config, f: Family, depth: int) -> list[str]:
     pattern = c.get("sliding_window_pattern")
     if isinstance(pattern, str) and pattern and set(pattern) <= {"L", "G"}:
         names = {"L": "sliding_attention", "G": "full_attention"}
-        found = [names[pattern[i % len(pattern)]] for i in range(depth)]
-        found[-1] = "full_attention"
-        return found
+        result = [names[pattern[i % len(pattern)]] for i in range(depth)]
+        result[-1] = "full_attention"
+        return result
     return every("sliding_window_pattern", 4)(c, f, depth)
 
 

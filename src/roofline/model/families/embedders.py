@@ -58,11 +58,11 @@ def modernbert(c: Config) -> Model:
         head_bias=c.flag("decoder_bias", default=True),
         outer=dense,
     )
-    found = directions.encoding(
+    result = directions.encoding(
         c, model, outer=(), vectors=2 * norm, scores=(*dense, directions.classifier(c, hidden))
     )
-    scored = found.pooled and directions.purpose(c) == "scores"
-    return found.altered(vectors=3 * norm) if scored else found
+    scored = result.pooled and directions.purpose(c) == "scores"
+    return result.altered(vectors=3 * norm) if scored else result
 
 
 def eurobert(c: Config) -> Model:

@@ -135,10 +135,10 @@ def _listed_width(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
 
 def _widths_listed(c: Config, f: Family, depth: int) -> list[str]:
     if isinstance(c.get("intermediate_size"), list):
-        found = c.integers("intermediate_size", depth, least=1) or []
+        result = c.integers("intermediate_size", depth, least=1) or []
     else:
-        found = [c.integer("intermediate_size")] * depth
-    return [str(width) for width in found]
+        result = [c.integer("intermediate_size")] * depth
+    return [str(width) for width in result]
 
 
 GEMMA3N = replace(

@@ -206,10 +206,10 @@ ROWS: dict[str, Family] = {
 
 def _indexed(c: Config, key: str, depth: int, rest: str, *, every: bool = False) -> list[str]:
     # The layers listed under a key attend; without the key all do, or none.
-    found = c.integers(key, most=depth - 1)
-    if found is None:
+    result = c.integers(key, most=depth - 1)
+    if result is None:
         return ["full_attention" if every else rest] * depth
-    listed = set(found)
+    listed = set(result)
     return ["full_attention" if i in listed else rest for i in range(depth)]
 
 

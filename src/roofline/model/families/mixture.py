@@ -59,10 +59,10 @@ def wide(*names: str, default: Any = 0) -> Shared:
 
 def active(c: Config, experts: int, *names: str) -> int:
     """Experts a token uses: at least 1, at most all."""
-    found = c.experts(*names)
-    if found > experts:
-        raise c.refuse(f"{found} experts a token, of {experts}")
-    return found
+    result = c.experts(*names)
+    if result > experts:
+        raise c.refuse(f"{result} experts a token, of {experts}")
+    return result
 
 
 def sparse(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:

@@ -150,21 +150,21 @@ _ASIDE = ("aside.one", "aside.more", "aside.cross")
 
 def nests(c: Config) -> str:
     """The key of a nested config of a text model, empty where there is none."""
-    found = [key for key in NESTED if isinstance(c.data.get(key), dict) and c.data[key]]
-    if found and c.data.get("hidden_size") is not None and not _shaped(c.data[found[0]]):
+    result = [key for key in NESTED if isinstance(c.data.get(key), dict) and c.data[key]]
+    if result and c.data.get("hidden_size") is not None and not _shaped(c.data[result[0]]):
         return ""  # all is at the top; the nested one is a stub
-    return found[0] if found else ""
+    return result[0] if result else ""
 
 
 def text_of(data: dict[str, Any]) -> dict[str, Any]:
     """The parsed config of the text model inside a wrapper's, empty where there is none."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for _ in range(NESTING):
         inner = next((data[k] for k in NESTED if isinstance(data.get(k), dict)), None)
         if inner is None:
             break
-        found = data = inner
-    return found
+        result = data = inner
+    return result
 
 
 def _shaped(data: dict[str, Any]) -> bool:
@@ -255,8 +255,8 @@ def _kind(c: Config, text: Config) -> str:
     for name in (*(types.named(text) if text.data is not c.data else ()), *types.named(c)):
         if name in LANGUAGE:
             return LANGUAGE[name]
-        if (found := types.of_class(name)) and found not in WRAPPERS:
-            return found
+        if (result := types.of_class(name)) and result not in WRAPPERS:
+            return result
     if c.kind in WRAPPERS and WRAPPERS[c.kind].text:
         return WRAPPERS[c.kind].text
     raise c.refuse("it does not say which text model it has; '--as TYPE' does")
@@ -299,14 +299,14 @@ def _left(text: Config, key: str) -> list[str]:
 
 def _aside(c: Config, inner: Model) -> list[str]:
     # What besides text the config speaks of; a nested wrapper has said so of its own.
-    found = [
+    result = [
         side
         for side, starts in _SIDES.items()
         if any(key.startswith(starts) and value for key, value in c.data.items())
     ]
-    if not found and any(getattr(note, "code", "") in _ASIDE for note in inner.notes):
+    if not result and any(getattr(note, "code", "") in _ASIDE for note in inner.notes):
         return []
-    sides = [Note(side) for side in found or ["side.vision"]]
+    sides = [Note(side) for side in result or ["side.vision"]]
     if len(sides) == 1:
         return [Note("aside.one", side=sides[0])]
     return [Note("aside.more", sides=sides)]

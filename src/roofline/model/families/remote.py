@@ -234,8 +234,8 @@ def openelm(c: Config) -> Model:
 
 def _rounded(value: float, step: int) -> int:
     # To the nearest multiple, but never more than a tenth below.
-    found = max(step, int(value + step / 2) // step * step)
-    return found + step if found < 0.9 * value else found
+    result = max(step, int(value + step / 2) // step * step)
+    return result + step if result < 0.9 * value else result
 
 
 def molmo(c: Config) -> Model:

@@ -245,8 +245,8 @@ def _m3(c: Config) -> None:
         "index_local_blocks": "sparse_local_block",
         "sparse_attention_freq": "sparse_attention_freq",
     }  # fmt: skip
-    found = {ours: inner.get(theirs) for ours, theirs in names.items() if inner.has(theirs)}
-    c.data = {**c.data, **found}
+    result = {ours: inner.get(theirs) for ours, theirs in names.items() if inner.has(theirs)}
+    c.data = {**c.data, **result}
 
 
 READERS = dict.fromkeys(ROWS, row)

@@ -40,8 +40,8 @@ DRAFTERS = pattern(r"(?i)eagle|medusa|mlp_?speculator|mtp\b|mtpmodel|nextn|dflas
 
 def classes() -> dict[str, str]:
     """The type that each known class runs."""
-    found: dict[str, str] = catalogue.read("model/families/classes.json")["classes"]
-    return found
+    result: dict[str, str] = catalogue.read("model/families/classes.json")["classes"]
+    return result
 
 
 _HEAD = pattern(r"(?:For[A-Z]\w*|LMHeadModel|Model)\Z")
@@ -88,20 +88,20 @@ def resolve(c: Config, known: Iterable[str], as_type: str | None = None) -> tupl
     known = frozenset(known)
     if as_type is not None:
         return asked(as_type, known), Note("as", type=as_type)
-    found, kind = named(c), c.kind
+    result, kind = named(c), c.kind
     if "model_type" in c.data and c.data["model_type"] is not None and not kind:
         raise InputError(f"{c.where}: model_type is not a name: {short(c.data['model_type'])}")
     if kind and (plain := canonical(kind, known)):
         return plain, ""
-    for name in found:
+    for name in result:
         if runs := of_class(name):
             what = "class.unknown" if kind else "class.untyped"
             return runs, Note(what, type=kind[:60], name=name, kind=runs)
-    if not kind and not found:
+    if not kind and not result:
         raise InputError(
             f"{c.where}: neither model_type nor architectures, so this is not a model's config.json"
         )
-    raise UnsupportedError(f"{c.where}: {unknown(kind or found[0], known)}")
+    raise UnsupportedError(f"{c.where}: {unknown(kind or result[0], known)}")
 
 
 def canonical(kind: str, known: Iterable[str]) -> str:
@@ -117,19 +117,19 @@ def asked(name: str, known: frozenset[str]) -> str:
     Raises:
         InputError: no such type, nor class; the nearest are in the message.
     """
-    found = canonical(name, known) or of_class(name)
-    if not found:
+    result = canonical(name, known) or of_class(name)
+    if not result:
         raise InputError(
             f"--as {short(name)}: no architecture that is counted{near(name, known)}; "
             "'roofline models --architectures' lists them"
         )
-    return found
+    return result
 
 
 def near(name: str, known: Iterable[str]) -> str:
     """The nearest known types, for a message."""
-    found = catalogue.nearest(name, (*known, *classes()))
-    return f" (the nearest known: {', '.join(found)})" if found else ""
+    result = catalogue.nearest(name, (*known, *classes()))
+    return f" (the nearest known: {', '.join(result)})" if result else ""
 
 
 def unknown(name: str, known: Iterable[str]) -> str:

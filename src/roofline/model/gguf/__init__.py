@@ -31,12 +31,12 @@ def model(file: Gguf, as_type: str | None = None) -> Model:
     """
     metadata = Metadata(file)
     where = file.paths[0]
-    found = read_family(Config(read(metadata, as_type), where))
+    result = read_family(Config(read(metadata, as_type), where))
     counted = [t for t in file.tensors if not _beyond(t.name, metadata.depth)]
-    scheme, rest = tensors.match(found, counted, where)
-    tensors.check_table(found, counted, where)
+    scheme, rest = tensors.match(result, counted, where)
+    tensors.check_table(result, counted, where)
     resident = sum(t.size for t in counted)
-    notes = [n for n in found.notes if getattr(n, "code", "") != "dtype.unsaid"]
+    notes = [n for n in result.notes if getattr(n, "code", "") != "dtype.unsaid"]
     aside = sum(t.size for t in file.tensors) - resident
     if aside:
         notes.append(Note("mtp.bytes", size=f"{aside / 1e9:.3g}"))
@@ -49,11 +49,11 @@ def model(file: Gguf, as_type: str | None = None) -> Model:
         )
     held = sum(t.elements for t in counted if not tensors.constant(t))
     name, own = file.metadata.get("general.name"), metadata.architecture
-    return found.altered(
+    return result.altered(
         name=name if isinstance(name, str) and name else os.path.basename(where),
-        architecture=own if own in ALIKE else found.architecture,
+        architecture=own if own in ALIKE else result.architecture,
         scheme=scheme,
-        vectors=found.vectors + held - found.parameters,
+        vectors=result.vectors + held - result.parameters,
         kv=formats.parse("fp16"),
         file=resident,
         notes=(*notes, *((Note("as", type=as_type),) if as_type else ())),

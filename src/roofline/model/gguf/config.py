@@ -42,22 +42,22 @@ def read(m: Metadata, as_type: str | None = None) -> dict[str, Any]:
             f"--as {short(as_type)}: no GGUF architecture that is counted"
             f"{_near(as_type, ARCHITECTURES)}"
         )
-    found = ARCHITECTURES.get(as_type or m.architecture)
-    if found is None:
+    result = ARCHITECTURES.get(as_type or m.architecture)
+    if result is None:
         raise UnsupportedError(
             f"{m.where}: the GGUF architecture '{m.architecture[:40]}' is not counted"
             f"{_near(m.architecture, ARCHITECTURES)}; if it is a known one under another name, "
             "'--as TYPE' counts it so"
         )
     config = common(m)
-    for extra in found:
+    for extra in result:
         config.update(extra(m))
     return {k: v for k, v in config.items() if v is not None}
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    found = nearest(name, known)
-    return f" (the nearest known: {', '.join(found)})" if found else ""
+    result = nearest(name, known)
+    return f" (the nearest known: {', '.join(result)})" if result else ""
 
 
 def common(m: Metadata) -> dict[str, Any]:

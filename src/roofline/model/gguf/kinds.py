@@ -143,7 +143,7 @@ def mamba2(m: Metadata) -> dict[str, Any]:
 
 def granite_hybrid(m: Metadata) -> dict[str, Any]:
     """Granite 4: Mamba-2 or attention, a shared MLP, experts or none."""
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "model_type": "granitemoehybrid",
         "layer_types": m.mixers("ssm_a", "linear_attention"),
         "num_local_experts": 0,
@@ -151,12 +151,12 @@ def granite_hybrid(m: Metadata) -> dict[str, Any]:
         **mamba2(m),
     }
     if m.holds("ffn_gate_inp.weight"):
-        found |= {
+        result |= {
             "num_local_experts": m.integer("expert_count"),
             "num_experts_per_tok": m.integer("expert_used_count"),
             "intermediate_size": m.width("ffn_down_exps", 0),
         }
-    return found
+    return result
 
 
 def jamba(m: Metadata) -> dict[str, Any]:

@@ -100,9 +100,9 @@ class Metadata:
     def width(self, stem: str, side: int = 1) -> int | None:
         """Outputs (1) or inputs (0) of a matrix, from the first layer that has it."""
         for i in range(self.depth):
-            found = self.tensors.get(f"blk.{i}.{stem}.weight")
-            if found is not None and len(found.shape) > side:
-                return found.shape[side]
+            result = self.tensors.get(f"blk.{i}.{stem}.weight")
+            if result is not None and len(result.shape) > side:
+                return result.shape[side]
         return None
 
     def head_width(self, heads: int) -> int | None:

@@ -102,7 +102,7 @@ def nemotron_h(m: Metadata) -> dict[str, Any]:
         else:
             types.append("moe" if m.holds("ffn_gate_inp.weight", i) else "mlp")
     heads = m.integer("ssm.time_step_rank")
-    found = {
+    result = {
         "model_type": "nemotron_h",
         "layer_types": types,
         "num_attention_heads": m.most("attention.head_count"),
@@ -116,7 +116,7 @@ def nemotron_h(m: Metadata) -> dict[str, Any]:
         "use_conv_bias": m.holds("ssm_conv1d.bias"),
     }
     if "moe" in types:
-        found |= {
+        result |= {
             "n_routed_experts": m.integer("expert_count"),
             "n_shared_experts": 1,
             "num_experts_per_tok": m.integer("expert_used_count"),
@@ -124,7 +124,7 @@ def nemotron_h(m: Metadata) -> dict[str, Any]:
             "moe_shared_expert_intermediate_size": m.width("ffn_up_shexp") or 0,
             "moe_latent_size": m.width("ffn_latent_down"),
         }
-    return found
+    return result
 
 
 def gemma3n(m: Metadata) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def gemma4(m: Metadata) -> dict[str, Any]:
     narrow = [k for k, t in zip(kv_heads, types, strict=False) if t == SLIDING] or kv_heads
     full = [i for i, t in enumerate(types) if t == FULL]
     table = m.tensors.get("per_layer_token_embd.weight")
-    found = {
+    result = {
         "model_type": "gemma4_text",
         "head_dim": m.integer("attention.key_length_swa"),
         "global_head_dim": m.integer("attention.key_length"),
@@ -162,15 +162,15 @@ def gemma4(m: Metadata) -> dict[str, Any]:
         "enable_moe_block": m.holds("ffn_gate_inp.weight"),
     }
     widths = m.each("feed_forward_length")
-    found["intermediate_size"] = min(widths)
-    found["use_double_wide_mlp"] = max(widths) == 2 * min(widths)
-    if found["enable_moe_block"]:
-        found |= {
+    result["intermediate_size"] = min(widths)
+    result["use_double_wide_mlp"] = max(widths) == 2 * min(widths)
+    if result["enable_moe_block"]:
+        result |= {
             "num_experts": m.integer("expert_count"),
             "top_k_experts": m.integer("expert_used_count"),
             "moe_intermediate_size": m.width("ffn_down_exps", 0),
         }
-    return found
+    return result
 
 
 def llama4(m: Metadata) -> dict[str, Any]:

@@ -37,11 +37,11 @@ def grok(m: Metadata) -> dict[str, Any]:
 
 def dbrx(m: Metadata) -> dict[str, Any]:
     """DBRX: its keys nested."""
-    found = experts("moe_num_experts", "ffn_hidden_size", "moe_top_k")(m)
+    result = experts("moe_num_experts", "ffn_hidden_size", "moe_top_k")(m)
     return {
         "model_type": "dbrx",
         "attn_config": {"kv_n_heads": m.integer("attention.head_count_kv")},
-        "ffn_config": {k: v for k, v in found.items() if k != "mlp_layer_types"},
+        "ffn_config": {k: v for k, v in result.items() if k != "mlp_layer_types"},
     }
 
 

@@ -81,10 +81,10 @@ def read(
     if found is None and sidecar is None:
         return None
     if sidecar is not None and isinstance(sidecar.get("description"), dict):
-        told = Config({"description": sidecar["description"]}, where)
+        said = Config({"description": sidecar["description"]}, where)
         from .modules import described
 
-        return described(told, plain)
+        return described(said, plain)
     if found is None or (sidecar is not None and _method(found, where) == "modelopt"):
         if not isinstance(sidecar, dict) or not isinstance(sidecar.get("quantization"), dict):
             raise InputError(f"{where}: hf_quant_config.json has no object 'quantization'")

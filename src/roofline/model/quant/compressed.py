@@ -143,10 +143,10 @@ def cache(c: Config, key: str) -> Format | None:
     scheme = c.sub(key)
     bits = scheme.integer("num_bits", default=8, most=16)
     kind = scheme.word("type", default="float")
-    found = {(8, "float"): "fp8", (8, "int"): "int8", (4, "float"): "nvfp4"}.get((bits, kind))
-    if found is None:
+    result = {(8, "float"): "fp8", (8, "int"): "int8", (4, "float"): "nvfp4"}.get((bits, kind))
+    if result is None:
         raise UnsupportedError(f"{scheme.where}: a cache of {bits}-bit {kind[:20]}")
-    return formats.parse(found)
+    return formats.parse(result)
 
 
 def group_format(group: Config, plain: Format) -> Format:

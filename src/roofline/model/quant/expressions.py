@@ -167,15 +167,15 @@ def _ways_of(op: str, argument: Any) -> tuple[int, int]:
     if op == "SUBPATTERN":
         return _ways(list(argument[3]))
     if op == "BRANCH":
-        found = [_ways(list(branch)) for branch in argument[1]]
-        return max(o for o, _ in found), sum(c for _, c in found)
+        result = [_ways(list(branch)) for branch in argument[1]]
+        return max(o for o, _ in result), sum(c for _, c in result)
     if op in ("ASSERT", "ASSERT_NOT"):
         return _ways(list(argument[1]))
     if op == "ATOMIC_GROUP":
         return _ways(list(argument))
     if op == "GROUPREF_EXISTS":
-        found = [_ways(list(branch)) for branch in argument[1:] if branch]
-        return max((o for o, _ in found), default=0), sum(c for _, c in found) or 1
+        result = [_ways(list(branch)) for branch in argument[1:] if branch]
+        return max((o for o, _ in result), default=0), sum(c for _, c in result) or 1
     return 0, 1
 
 

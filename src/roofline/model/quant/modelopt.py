@@ -100,16 +100,16 @@ def _mixed(c: Config, plain: Format, kept: Names, kv: Format | None) -> Quantise
     layers = c.get("quantized_layers")
     if not isinstance(layers, dict) or not layers:
         raise InputError(f"{c.where}: quantized_layers must be an object of modules")
-    found: dict[str, Format] = {}
+    result: dict[str, Format] = {}
     for name, entry in layers.items():
         if not isinstance(entry, dict):
             raise InputError(f"{c.where}: quantized_layers: {name[:60]} must be an object")
         part = Config(entry, f"{c.where}: quantized_layers: {name[:60]}")
         stored = _format(part, part.word("quant_algo").upper(), plain)
-        if found.setdefault(canonical(name), stored) != stored:
+        if result.setdefault(canonical(name), stored) != stored:
             raise UnsupportedError(f"{part.where}: experts of one layer in different formats")
     named = Names(list(layers), "exact", f"{c.where}: quantized_layers")
-    choose = AllBut(kept, ByModule(found))
-    kinds = ", ".join(dict.fromkeys(f.name for f in found.values()))
+    choose = AllBut(kept, ByModule(result))
+    kinds = ", ".join(dict.fromkeys(f.name for f in result.values()))
     scheme = Rules(f"{kinds} by module (modelopt)", plain, choose, head=True)
     return Quantised("modelopt", scheme, kv, experts=experts(kept, named))

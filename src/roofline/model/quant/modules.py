@@ -112,21 +112,21 @@ _ASCEND = re.compile(r"W(4|8)A(4|8|16)(S|_\w+)?\Z")
 
 def described(c: Config, plain: Format) -> Quantised:
     """Ascend: a type for each tensor, as msmodelslim describes them."""
-    told = c.sub("description")
-    group = told.integer("group_size", default=0, least=-1, most=1 << 16)
+    said = c.sub("description")
+    group = said.integer("group_size", default=0, least=-1, most=1 << 16)
     found: dict[str, Format] = {}
-    for name, kind in told.data.items():
+    for name, kind in said.data.items():
         if not name.endswith(".weight") or kind in ("FLOAT", "BF16", "FP16"):
             continue
-        stored = _ascend(kind, group, plain, told.where)
+        stored = _ascend(kind, group, plain, said.where)
         path = canonical(name.removesuffix(".weight"))
         if found.setdefault(path, stored) != stored:
-            raise UnsupportedError(f"{told.where}: {path}: experts of one layer in several types")
+            raise UnsupportedError(f"{said.where}: {path}: experts of one layer in several types")
     if not found:
-        raise InputError(f"{told.where}: no tensor is described as quantised")
+        raise InputError(f"{said.where}: no tensor is described as quantised")
 
     choose = ByModule(found)
-    cache = layouts.integer(8, 0, "int8") if "C8" in told.data.values() else None
+    cache = layouts.integer(8, 0, "int8") if "C8" in said.data.values() else None
     return Quantised("ascend", Rules(_title(found, "Ascend"), plain, choose, head=True), cache)
 
 

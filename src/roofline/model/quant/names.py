@@ -85,14 +85,14 @@ def canonical(name: str) -> str:
 def spellings(path: str) -> tuple[str, ...]:
     """A canonical path and the fused or enclosing modules that stand for it."""
     path = canonical(path)
-    found = [path]
+    result = [path]
     stem, _, leaf = path.rpartition(".")
     if leaf in _FUSED:
-        found.append(f"{stem}.{_FUSED[leaf]}" if stem else _FUSED[leaf])
+        result.append(f"{stem}.{_FUSED[leaf]}" if stem else _FUSED[leaf])
     if ".experts.*." in path:
         bank = path[: path.index(".experts.*.") + len(".experts")]
-        found += [f"{bank}.{_FUSED.get(leaf, leaf)}", bank]
-    return tuple(found)
+        result += [f"{bank}.{_FUSED.get(leaf, leaf)}", bank]
+    return tuple(result)
 
 
 class Names:
@@ -159,8 +159,8 @@ class Names:
                 self._ends.append(name)
 
     def _expression(self, text: str, where: str, tame: bool = False) -> None:
-        found = compiled(words(text), where, self._effort, tame=tame)
-        self._expressions.append((found, text))
+        result = compiled(words(text), where, self._effort, tame=tame)
+        self._expressions.append((result, text))
 
     @property
     def empty(self) -> bool:
@@ -176,10 +176,10 @@ class Names:
 
     def matches(self, path: str) -> bool:
         """Whether the list names the matrix at ``path``, or what encloses it."""
-        found = self._memo.get(path)
-        if found is None:
-            found = self._memo[path] = self._effort.spend(self._any, path, self._where)
-        return found
+        result = self._memo.get(path)
+        if result is None:
+            result = self._memo[path] = self._effort.spend(self._any, path, self._where)
+        return result
 
     def _any(self, path: str) -> bool:
         return any(self._one(name) for name in spellings(path))

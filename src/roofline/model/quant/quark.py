@@ -26,8 +26,8 @@ def read(c: Config, plain: Format) -> Quantised:
     if not isinstance(special, dict):
         raise InputError(f"{c.where}: layer_quant_config must be an object")
     for name in special:
-        found = _layer(Config(special, f"{c.where}: layer_quant_config").sub(name), plain)
-        rules.append((Names([name], "glob", where), found))
+        result = _layer(Config(special, f"{c.where}: layer_quant_config").sub(name), plain)
+        rules.append((Names([name], "glob", where), result))
     types = c.get("layer_type_quant_config")
     if types:
         raise UnsupportedError(f"{c.where}: layer_type_quant_config is not counted")

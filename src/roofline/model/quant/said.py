@@ -56,8 +56,8 @@ def stored(words: Words, org: str, entry: dict[str, Any]) -> Stored | None:
     bits, group = _bits(has), _group(has)
     for library, make in _MAKERS.items():
         if library in libraries:
-            found: Stored = make(bits, group, has)
-            return found
+            result: Stored = make(bits, group, has)
+            return result
     if libraries:
         name = sorted(libraries)[0]
         return Stored(
@@ -141,8 +141,8 @@ def _bits(has: dict[str, list[str]]) -> int:
 
 def _group(has: dict[str, list[str]]) -> int:
     words = [*has.get("group", ()), *(w.partition("gs")[2] for w in has.get("int", ()))]
-    found = [int(digits) for w in words if (digits := re.sub(r"\D", "", w))]
-    return found[0] if found else 0
+    result = [int(digits) for w in words if (digits := re.sub(r"\D", "", w))]
+    return result[0] if result else 0
 
 
 def _width(word: str) -> str:

@@ -293,7 +293,7 @@ export function mount(root, data, t, options) {
     /** @type {Set<string>} */
     const found = new Set();
     for (const { c, used } of view.list) {
-      const links = (c.wire?.strands ?? []).map((strand) => strand.link.bandwidth);
+      const links = (c.wire?.shares ?? []).map((share) => share.link.bandwidth);
       for (const figure of [
         c.roof.bandwidth,
         ...links,

@@ -43,16 +43,15 @@ function reachedBy(machine, group) {
 /** @type {(machine: Machine) => boolean} */
 export const joins = (machine) => (machine.links ?? []).some((link) => link.scope !== "host");
 
-// What a sum or gather over `group` devices costs: {strands, levels, latency, per_byte, per_message}, or
+// What a sum or gather over `group` devices costs: {shares, levels, latency, per_byte, per_message}, or
 // null where no known link joins them. perfect: over a link that takes no time.
 /** @type {(machine: Machine, group: number, perfect?: boolean) => Wire | null} */
 export function wireOf(machine, group, perfect = false) {
-  if (perfect)
-    return { group, strands: [], levels: [], latency: null, per_byte: 0, per_message: 0 };
+  if (perfect) return { group, shares: [], levels: [], latency: null, per_byte: 0, per_message: 0 };
   const reached = reachedBy(machine, group);
   if (!reached) return null;
   let inner = 1;
-  const strands = reached.map(([link, domain]) => {
+  const shares = reached.map(([link, domain]) => {
     const before = inner;
     const carries = (1 / before - 1 / domain) / (1 - 1 / group);
     inner = domain;
@@ -60,20 +59,20 @@ export function wireOf(machine, group, perfect = false) {
     return { link, inner: before, domain, carries, bandwidth: numberOf(link.bandwidth) * part };
   });
   // What leaves a domain goes over the link that leads out of it or a slower one.
-  const levels = strands.map((first, i) => {
-    const out = strands.slice(i);
+  const levels = shares.map((first, i) => {
+    const out = shares.slice(i);
     const crosses = out.reduce((n, s) => n + s.carries, 0);
     const bandwidth = out.reduce((n, s) => n + s.bandwidth, 0);
-    return { inner: first.inner, strands: out, crosses, bandwidth, per_byte: crosses / bandwidth };
+    return { inner: first.inner, shares: out, crosses, bandwidth, per_byte: crosses / bandwidth };
   });
-  const known = strands.flatMap(({ link }) => link.latency ?? []);
-  const longest = known.length === strands.length ? known : [];
+  const known = shares.flatMap(({ link }) => link.latency ?? []);
+  const longest = known.length === shares.length ? known : [];
   const latency = longest.length
     ? longest.reduce((most, f) => (numberOf(f) > numberOf(most) ? f : most))
     : null;
   return {
     group,
-    strands,
+    shares,
     latency,
     levels,
     per_byte: Math.max(...levels.map((level) => level.per_byte)),

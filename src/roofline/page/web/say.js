@@ -237,43 +237,43 @@ export function sayDevices({ c, groups, b }, t) {
 }
 
 /** @type {(wire: Wire, t: Words) => string} */
-function sayWire({ group, strands, latency }, t) {
+function sayWire({ group, shares, latency }, t) {
   const least = latency
     ? t("say.parallel.latency", { latency: seconds(numberOf(latency)) })
     : t("say.parallel.latency.unknown");
-  const [first] = strands;
-  /** @type {(strand: Strand) => Values} */
+  const [first] = shares;
+  /** @type {(share: LinkShare) => Values} */
   const of = ({ link, carries, bandwidth }) => ({
     link: link.name,
     carries: percent(carries),
     bandwidth: si(bandwidth, "B/s"),
   });
-  if (strands.length === 1) {
+  if (shares.length === 1) {
     return t("say.parallel.wire", { devices: group, ...of(first), latency: least });
   }
   return t("say.parallel.beyond", {
     devices: group,
     first: first.link.name,
     joined: first.domain,
-    parts: strands.map((strand) => t("say.parallel.strand", of(strand))).join(t.clauses),
+    parts: shares.map((share) => t("say.parallel.share", of(share))).join(t.clauses),
     latency: least,
   });
 }
 
 // The link that a group's bytes take longest over.
-/** @type {(wire: Wire) => Strand} */
+/** @type {(wire: Wire) => LinkShare} */
 export const slowest = ({ levels }) =>
-  levels.reduce((most, level) => (level.per_byte > most.per_byte ? level : most)).strands[0];
+  levels.reduce((most, level) => (level.per_byte > most.per_byte ? level : most)).shares[0];
 
 // What leaves the domains of each level, where there are several.
 /** @type {(wire: Wire, op: Operated, t: Words) => string[]} */
 const sayLevels = ({ levels }, { name, sent = 0 }, t) =>
-  (levels.length === 1 ? [] : levels).map(({ inner, strands, crosses, bandwidth, per_byte }) =>
+  (levels.length === 1 ? [] : levels).map(({ inner, shares, crosses, bandwidth, per_byte }) =>
     t(inner === 1 ? "why.level.device" : "why.level", {
       name,
       bytes: si(sent * crosses, "B", 4),
       domain: inner,
-      links: strands.map(({ link }) => link.name).join(" + "),
+      links: shares.map(({ link }) => link.name).join(" + "),
       bandwidth: si(bandwidth, "B/s"),
       time: seconds(sent * per_byte),
     }),
@@ -303,7 +303,7 @@ function whyDevices({ c, b, operators }, wire, sources, t) {
       ...sayLevels(wire, op, t),
     );
   }
-  for (const { link } of wire.strands) {
+  for (const { link } of wire.shares) {
     found.push(saySource(link.bandwidth, "why.link", "B/s", sources, t, { link: link.name }));
   }
   const { latency } = wire;

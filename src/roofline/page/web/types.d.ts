@@ -275,7 +275,7 @@ interface Roof {
   compute: Record<string, Ceiling>;
 }
 
-interface Strand {
+interface LinkShare {
   link: Link;
   inner: number;
   domain: number;
@@ -284,14 +284,14 @@ interface Strand {
 }
 interface Level {
   inner: number;
-  strands: Strand[];
+  shares: LinkShare[];
   crosses: number;
   bandwidth: number;
   per_byte: number;
 }
 interface Wire {
   group: number;
-  strands: Strand[];
+  shares: LinkShare[];
   levels: Level[];
   latency: Figure | null;
   per_byte: number;
