@@ -97,7 +97,7 @@ def test_from_python():
     with pytest.raises(InputError, match='phase="encode"'):
         roofline.explain(model, "h100-sxm", Step.decode())
     case = Case(model, load_machine("h100-sxm"))
-    with pytest.raises(InputError, match='phase="encode"'):
+    with pytest.raises(InputError, match="--phase encode"):
         case.bound(Step.decode())
     climb = case.climb(Step.encode(1, 16))
     assert climb.limit is None and climb.crossing is not None
