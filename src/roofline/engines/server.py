@@ -283,8 +283,10 @@ class Server:
             ) from None
 
     async def watch(self, client: Any) -> list[dict[str, float]]:
-        """The server's own metrics, every half second until cancelled."""
+        """The server's own metrics until cancelled: soon after the beginning, since a wave may be
+        short, then ever more rarely, down to every half second."""
         self.seen: list[dict[str, float]] = []
+        pause = 0.01
         while self._metrics:
             try:
                 code, body = await self._get(client, "/metrics", 2.0)
@@ -296,5 +298,6 @@ class Server:
             except (self.httpx.HTTPError, OSError, ValueError):
                 self._metrics = False
                 break
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(pause)
+            pause = min(0.5, 1.6 * pause)
         return self.seen
