@@ -42,6 +42,41 @@ GPT2 = Family(
     tied=True, aliases=_GPT, tables=positions(), prefix="transformer.h",
 )  # fmt: skip
 
+
+def _mpt(c: Config, f: Family) -> Family:
+    f = replace(f, mlp_times=c.integer("expansion_ratio", default=4))
+    if not c.flag("no_bias", default=True):
+        raise c.refuse("no_bias false is not counted")
+    inner = c.get("attn_config")
+    if inner is None:
+        return f
+    attn = c.sub("attn_config")
+    if attn.flag("qk_ln"):
+        raise c.refuse("attn_config.qk_ln is not counted")
+    kind = attn.word("attn_type", default="multihead_attention")
+    if kind != "multihead_attention":
+        raise c.refuse(f"attn_config.attn_type '{kind[:40]}' is not counted")
+    return f
+
+
+def _bigcode(c: Config, f: Family) -> Family:
+    # One key-value head, unless the switch is off: then as many as there are heads.
+    if c.flag("multi_query", default=True):
+        return f
+    if c.integer("num_key_value_heads", default=1) == 1:
+        c.data = {k: v for k, v in c.data.items() if k != "num_key_value_heads"}
+    return replace(f, defaults={})
+
+
+def _japanese(c: Config, f: Family) -> Family:
+    return replace(f, mlp_times=c.integer("intermediate_multiple_size", default=4))
+
+
+def _last_bias(c: Config, model: Model) -> Model:
+    # Only the last layer's output projection has a bias.
+    return model.altered(vectors=model.vectors + model.hidden)
+
+
 ROWS: dict[str, Family] = {
     "gpt2": GPT2,
     "gpt-sw3": GPT2,
@@ -64,10 +99,11 @@ ROWS: dict[str, Family] = {
         norm_parameters=2, tied=True, tables=positions(2), prefix="biogpt.layers",
     ),
     "ctrl": Family(
-        heads=BIASED, mlp_width="dff", mlp_bias=True, gated=False, norm_parameters=2, tied=True,
-        head_bias=True, aliases=_GPT, prefix="transformer.h",
+        heads=BIASED, mlp_width="dff", mlp_bias=True, gated=False, mlp=("", "0", "2"),
+        mlp_path="ffn", norm_parameters=2, tied=True, head_bias=True, aliases=_GPT,
+        prefix="transformer.h",
     ),
-    "gpt_bigcode": replace(GPT2, defaults={"num_key_value_heads": 1}),
+    "gpt_bigcode": replace(GPT2, defaults={"num_key_value_heads": 1}, adapt=_bigcode),
     "gpt_neo": Family(
         heads=Heads(qkv_bias=False, out_bias=True, window="window_size", default_window=256),
         mlp_times=4, mlp_bias=True, gated=False, mlp=("", "c_fc", "c_proj"), norm_parameters=2,
@@ -83,7 +119,7 @@ ROWS: dict[str, Family] = {
             "hidden_size": ("d_model",), "num_attention_heads": ("n_heads",),
             "num_hidden_layers": ("n_layers",), "max_position_embeddings": ("max_seq_len",),
         },
-        prefix="transformer.blocks",
+        prefix="transformer.blocks", adapt=_mpt,
     ),
     "xglm": Family(
         heads=BIASED, mlp_width="ffn_dim", mlp_bias=True, gated=False, mlp=("", "fc1", "fc2"),
@@ -97,7 +133,8 @@ ROWS: dict[str, Family] = {
 ROWS["codegen"] = ROWS["gptj"]
 ROWS["gpt_neox_japanese"] = Family(
     heads=BARE, mlp_times=4, gated=False, mlp=("", "dense_h_to_4h", "dense_4h_to_h"),
-    norm_parameters=2, tied=True, prefix="gpt_neox_japanese.layers",
+    norm_parameters=2, tied=True, prefix="gpt_neox_japanese.layers", adapt=_japanese,
+    finish=_last_bias,
 )  # fmt: skip
 
 
@@ -122,35 +159,7 @@ def _neo(c: Config, depth: int) -> list[str]:
 
 def row(c: Config) -> Model:
     """A model by its family's row."""
-    f = ROWS[c.kind]
-    if c.kind == "gpt_bigcode" and not c.flag("multi_query", default=True):
-        f = replace(f, defaults={})
-        if c.integer("num_key_value_heads", default=1) == 1:
-            c.data = {k: v for k, v in c.data.items() if k != "num_key_value_heads"}
-    if c.kind == "mpt":
-        _mpt(c)
-        f = replace(f, mlp_times=c.integer("expansion_ratio", default=4))
-    if c.kind == "gpt_neox_japanese":
-        # Only the last layer's output projection has a bias.
-        model = read(c, replace(f, mlp_times=c.integer("intermediate_multiple_size", default=4)))
-        return model.altered(vectors=model.vectors + model.hidden)
-    if c.kind == "ctrl":
-        f = replace(f, mlp=("", "0", "2"), mlp_path="ffn")
-    return read(c, f)
-
-
-def _mpt(c: Config) -> None:
-    if not c.flag("no_bias", default=True):
-        raise c.refuse("no_bias false is not counted")
-    inner = c.get("attn_config")
-    if inner is None:
-        return
-    attn = c.sub("attn_config")
-    if attn.flag("qk_ln"):
-        raise c.refuse("attn_config.qk_ln is not counted")
-    kind = attn.word("attn_type", default="multihead_attention")
-    if kind != "multihead_attention":
-        raise c.refuse(f"attn_config.attn_type '{kind[:40]}' is not counted")
+    return read(c, ROWS[c.kind])
 
 
 def opt(c: Config) -> Model:

@@ -242,6 +242,8 @@ class Family:
         beside: parts that each layer has besides, given the label of its feed-forward part.
         tables: parameters of tables beside the embedding (learned positions).
         prefix: module path of its layers.
+        adapt: what makes of the row what other keys of a config say about it.
+        finish: what the model has besides: tables, outer matrices, notes.
         draft: whether announced multi-token-prediction layers are those of DeepSeek-V3: a
             layer like the last one between two norms and a projection of both inputs.
     """
@@ -271,6 +273,8 @@ class Family:
     beside: Callable[[Config, Family, str], tuple[LayerPart, ...]] | None = None
     tables: Callable[[Config, int], int] | None = None
     prefix: str = "model.layers"
+    adapt: Callable[[Config, Family], Family] | None = None
+    finish: Callable[[Config, Model], Model] | None = None
     draft: bool = False
 
 
@@ -281,6 +285,8 @@ def read(c: Config, f: Family) -> Model:
         InputError: a value is missing or impossible.
         UnsupportedError: a layer type, or a key, that the family does not know.
     """
+    if f.adapt is not None:
+        f = f.adapt(c, f)
     c.assume(f.aliases, f.defaults)
     _known(c, f)
     hidden = c.integer("hidden_size")
@@ -297,7 +303,9 @@ def read(c: Config, f: Family) -> Model:
         positions=f.tables(c, hidden) if f.tables else 0,
         notes=(Note(how, count=count),) if count else (),
     )
-    return drafted(model, count) if count and f.draft else model
+    if count and f.draft:
+        model = drafted(model, count)
+    return model if f.finish is None else f.finish(c, model)
 
 
 def _known(c: Config, f: Family) -> None:

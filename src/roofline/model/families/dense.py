@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...record import replace
 from ...words.note import Note
 from ..attention import ALL, Span
@@ -53,6 +55,104 @@ def _dynamic(c: Config, f: Family, label: str) -> tuple[LayerPart, ...]:
     )
 
 
+def _normed(key: str) -> Callable[[Config, Family], Family]:
+    """Where a switch is on: one norm a head, each with its own weights (and no bias)."""
+
+    def adapt(c: Config, f: Family) -> Family:
+        return replace(f, heads=replace(f.heads, qk_norm="full")) if c.flag(key) else f
+
+    return adapt
+
+
+def _stablelm(c: Config, f: Family) -> Family:
+    f = _normed("qk_layernorm")(c, f)
+    return replace(f, norms=1) if c.flag("use_parallel_residual") else f
+
+
+def _phi(c: Config, f: Family) -> Family:
+    if not c.flag("qk_layernorm"):
+        return f
+    return replace(f, heads=replace(f.heads, qk_norm="head", qk_norm_bias=True))
+
+
+def _hyperclovax(c: Config, f: Family) -> Family:
+    return replace(f, norms=4) if c.flag("use_post_norm", default=True) else f
+
+
+def _bitnet(c: Config, f: Family) -> Family:
+    # Norms before the output projection and in the middle of the MLP.
+    inner = c.integer("hidden_size") + c.integer("intermediate_size")
+    return replace(f, heads=replace(f.heads, extra=inner))
+
+
+def _doge(c: Config, f: Family) -> Family:
+    if c.flag("is_moe"):
+        raise c.refuse("is_moe is not counted")
+    for key in ("num_experts", "num_experts_per_tok"):
+        c.get(key)
+    return f
+
+
+def _apertus(c: Config, f: Family) -> Family:
+    if c.has("output_vocab_size"):
+        raise c.refuse("output_vocab_size is not counted")
+    return f
+
+
+def _aside(*sides: str) -> Callable[[Config, Model], Model]:
+    """What of a model is not counted, said in a note."""
+
+    def finish(c: Config, model: Model) -> Model:
+        note = Note("aside.more", sides=tuple(Note(side) for side in sides))
+        return model.altered(notes=(*model.notes, note))
+
+    return finish
+
+
+def _moshi(c: Config, f: Family) -> Family:
+    # The text side: gate and up are one matrix of ffn_dim.
+    return replace(f, mlp_width="", mlp_fixed=c.integer("ffn_dim") // 2)
+
+
+def _moshi_text(c: Config, model: Model) -> Model:
+    # One row more than words.
+    model = model.altered(tables=model.tables + model.hidden)
+    return _aside("side.codec", "side.depth")(c, model)
+
+
+def _molmo(c: Config, f: Family) -> Family:
+    # Molmo 2: Qwen3's norms of heads or OLMo's.
+    kind = c.word("qk_norm_type", default="qwen3")
+    if kind not in ("qwen3", "olmo"):
+        raise c.refuse(f"qk_norm_type '{kind[:40]}' is not counted")
+    if kind == "olmo" and c.flag("use_qk_norm"):
+        f = replace(f, heads=replace(f.heads, qk_norm="full"))
+    return f
+
+
+def _molmo_rows(c: Config, model: Model) -> Model:
+    # Rows for image tokens beside the table.
+    rows = c.integer("additional_vocab_size", default=128, least=0)
+    return model.altered(tables=model.tables + rows * model.hidden)
+
+
+def _modern(c: Config, f: Family) -> Family:
+    # ModernBERT as a decoder: half the local window each way.
+    if "sliding_window" not in c.data:
+        c.data = {**c.data, "sliding_window": c.integer("local_attention", default=128) // 2}
+    if c.flag("norm_bias"):
+        raise c.refuse("norm_bias is not counted")
+    return f
+
+
+def _modern_head(c: Config, model: Model) -> Model:
+    # A transform before the head. One norm after the table and one before the head, but none
+    # before the first layer's attention.
+    h = model.hidden
+    transform = Linear("lm_head.dense", h, h, c.flag("classifier_bias"))
+    return model.altered(outer=(transform,), vectors=model.vectors + 2 * h - h)
+
+
 ROWS: dict[str, Family] = {
     "llama": LLAMA,
     "exaone": replace(LLAMA, aliases={"num_hidden_layers": ("num_layers",)}),
@@ -66,7 +166,7 @@ ROWS: dict[str, Family] = {
             "sliding_attention" if i % 4 else "full_attention" for i in range(n)
         ],
     ),
-    "hyperclovax": Family(mlp_bias="mlp_bias"),
+    "hyperclovax": Family(mlp_bias="mlp_bias", adapt=_hyperclovax),
     "seed_oss": Family(
         heads=Heads(out_bias="attention_out_bias"), mlp_bias="mlp_bias",
         defaults={"attention_bias": True},
@@ -91,6 +191,7 @@ ROWS: dict[str, Family] = {
     ),
     "vaultgemma": Family(heads=GEMMA, tied=True, mixer_rule=every("", 2)),
     "phi": Family(
+        adapt=_phi,
         heads=replace(
             QWEN, out_bias=True, names=(
                 "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.dense",
@@ -100,7 +201,8 @@ ROWS: dict[str, Family] = {
         head_bias=True,
     ),
     "phi3": Family(heads=PLAIN, mixer_rule=windowed),
-    "phi4_multimodal": Family(heads=PLAIN, mixer_rule=windowed),
+    "phi4_multimodal": Family(
+        heads=PLAIN, mixer_rule=windowed, finish=_aside("side.image_speech")),
     "olmo": Family(norm_parameters=0),
     "olmo2": Family(heads=Heads(qk_norm="full")),
     "olmo3": Family(
@@ -118,14 +220,15 @@ ROWS: dict[str, Family] = {
         mlp=("", "c_fc", "c_proj"), norm_parameters=2, tied=True, mixer_rule=windowed,
         defaults={"use_bias": True},
     ),
-    "cohere": Family(norms=1, tied=True),
+    "cohere": Family(norms=1, tied=True, adapt=_normed("use_qk_norm")),
     "cohere2": Family(
         heads=Heads(default_window=4096), norms=1, tied=True,
         mixer_rule=every("sliding_window_pattern", 4),
         aliases={"sliding_window_pattern": ("_sliding_window_pattern",)},
     ),
     "stablelm": Family(
-        heads=Heads(qkv_bias="use_qkv_bias", out_bias=False), norm_parameters=2
+        heads=Heads(qkv_bias="use_qkv_bias", out_bias=False), norm_parameters=2,
+        adapt=_stablelm,
     ),
     "apertus": Family(
         heads=Heads(qk_norm="head", extra=2), gated=False, mlp=("", "up_proj", "down_proj"),
@@ -133,7 +236,7 @@ ROWS: dict[str, Family] = {
     "diffllama": Family(mixers={"full_attention": _differential}),
     "doge": Family(
         heads=Heads(qk_norm="head"), mixers={"full_attention": _dynamic}, norms=4,
-        mlp_bias="mlp_bias",
+        mlp_bias="mlp_bias", adapt=_doge,
     ),
     "modernbert-decoder": Family(
         heads=Heads(names=("attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.Wo")),
@@ -143,14 +246,14 @@ ROWS: dict[str, Family] = {
             else "full_attention"
             for i in range(n)
         ],
-        defaults={"decoder_bias": True},
+        defaults={"decoder_bias": True}, adapt=_modern, finish=_modern_head,
     ),
     "moshi": Family(
         heads=Heads(qkv_bias=False, out_bias=False, default_window=3000), mixer_rule=windowed,
-        mlp=("fc1", "fc1", "fc2"), untied=True,
+        mlp=("fc1", "fc1", "fc2"), untied=True, adapt=_moshi, finish=_moshi_text,
     ),
     "arcee": Family(mlp_bias="mlp_bias", gated=False),
-    "bitnet": Family(),
+    "bitnet": Family(adapt=_bitnet),
     "exaone4": Family(
         heads=replace(PLAIN, qk_norm="head", default_window=4096),
         mixer_rule=_exaone,
@@ -188,76 +291,16 @@ ROWS["molmo2_text"] = Family(
     heads=Heads(out_bias=False, qk_norm="use_qk_norm"),
     aliases={"attention_bias": ("qkv_bias",)},
     defaults={"use_qk_norm": True},
+    adapt=_molmo,
+    finish=_molmo_rows,
 )
 ROWS["mistral3_text"] = ROWS["mistral"]
-ROWS["apertus1p5_text"] = ROWS["apertus"]
+ROWS["apertus1p5_text"] = replace(ROWS["apertus"], adapt=_apertus)
 
 
 def dense(c: Config) -> Model:
     """A dense decoder by its family's row."""
-    f = ROWS[c.kind]
-    heads = f.heads
-    if c.kind == "moshi":
-        # The text side: gate and up are one matrix of ffn_dim; one row more than words.
-        f = replace(f, mlp_width="", mlp_fixed=c.integer("ffn_dim") // 2)
-        model = read(c, f)
-        aside = Note("aside.more", sides=(Note("side.codec"), Note("side.depth")))
-        return model.altered(tables=model.tables + model.hidden, notes=(*model.notes, aside))
-    if c.kind == "modernbert-decoder":
-        return _modern(c, f)
-    if c.kind == "molmo2_text":
-        return _molmo(c, f)
-    if c.kind == "doge" and c.flag("is_moe"):
-        raise c.refuse("is_moe is not counted")
-    for key in ("num_experts", "num_experts_per_tok") if c.kind == "doge" else ():
-        c.get(key)
-    if c.kind in ("cohere", "stablelm") and c.flag(
-        "use_qk_norm" if c.kind == "cohere" else "qk_layernorm"
-    ):
-        # One norm a head, each with its own weights (and no bias).
-        f = replace(f, heads=replace(heads, qk_norm="full"))
-    if c.kind == "phi" and c.flag("qk_layernorm"):
-        f = replace(f, heads=replace(heads, qk_norm="head", qk_norm_bias=True))
-    if c.kind == "stablelm" and c.flag("use_parallel_residual"):
-        f = replace(f, norms=1)
-    if c.kind == "hyperclovax" and c.flag("use_post_norm", default=True):
-        f = replace(f, norms=4)
-    if c.kind == "bitnet":
-        # Norms before the output projection and in the middle of the MLP.
-        inner = c.integer("hidden_size") + c.integer("intermediate_size")
-        f = replace(f, heads=replace(heads, extra=inner))
-    if c.kind == "phi4_multimodal":
-        model = read(c, f)
-        aside = Note("aside.more", sides=(Note("side.image_speech"),))
-        return model.altered(notes=(*model.notes, aside))
-    if c.kind == "apertus1p5_text" and c.has("output_vocab_size"):
-        raise c.refuse("output_vocab_size is not counted")
-    return read(c, f)
-
-
-def _molmo(c: Config, f: Family) -> Model:
-    # Molmo 2: Qwen3's norms of heads or OLMo's, and rows for image tokens beside the table.
-    kind = c.word("qk_norm_type", default="qwen3")
-    if kind not in ("qwen3", "olmo"):
-        raise c.refuse(f"qk_norm_type '{kind[:40]}' is not counted")
-    if kind == "olmo" and c.flag("use_qk_norm"):
-        f = replace(f, heads=replace(f.heads, qk_norm="full"))
-    model = read(c, f)
-    rows = c.integer("additional_vocab_size", default=128, least=0)
-    return model.altered(tables=model.tables + rows * model.hidden)
-
-
-def _modern(c: Config, f: Family) -> Model:
-    # ModernBERT as a decoder: half the local window each way, a transform before the head.
-    if "sliding_window" not in c.data:
-        c.data = {**c.data, "sliding_window": c.integer("local_attention", default=128) // 2}
-    if c.flag("norm_bias"):
-        raise c.refuse("norm_bias is not counted")
-    model = read(c, f)
-    h = model.hidden
-    dense = Linear("lm_head.dense", h, h, c.flag("classifier_bias"))
-    # One norm after the table, one before the head; the first layer has none before attention.
-    return model.altered(outer=(dense,), vectors=model.vectors + 2 * h - h)
+    return read(c, ROWS[c.kind])
 
 
 READERS = dict.fromkeys(ROWS, dense)

@@ -16,6 +16,24 @@ GLM4 = Family(
     ),
 )  # fmt: skip
 
+
+def _minimax(c: Config, f: Family) -> Family:
+    if not all(c.integers("attn_type_list", most=1) or []):
+        raise c.refuse("attn_type_list with layers that do not attend to everything")
+    if c.flag("use_qk_norm", default=True):
+        return f
+    return replace(f, heads=replace(f.heads, qk_norm=""))
+
+
+def _dbrx(c: Config, f: Family) -> Family:
+    # Attention and experts have their keys in configs of their own.
+    for name in ("attn_config", "ffn_config"):
+        inner = c.sub(name)
+        keys = ("kv_n_heads", "ffn_hidden_size", "moe_num_experts", "moe_top_k")
+        c.data = {**c.data, **{k: inner.get(k) for k in keys if inner.has(k)}}
+    return f
+
+
 ROWS: dict[str, Family] = {
     "mixtral": Family(
         heads=Heads(qkv_bias=False, out_bias=False), mixer_rule=windowed, ffns=FFNS,
@@ -148,6 +166,7 @@ ROWS: dict[str, Family] = {
         aliases={"num_experts": ("num_local_experts",)},
     ),
     "minimax_m2": Family(
+        adapt=_minimax,
         heads=Heads(qkv_bias=False, out_bias=False, width=128, qk_norm="full"), ffns=FFNS,
         ffn_rule=ALL_SPARSE,
         mixture=Mixture(
@@ -188,6 +207,7 @@ ROWS["granitemoe_swa"] = replace(
 
 
 ROWS["dbrx"] = Family(
+    adapt=_dbrx,
     heads=Heads(qkv_bias=False, out_bias=False, names=(
         *("norm_attn_norm.attn.Wqkv",) * 3, "norm_attn_norm.attn.out_proj",
     )),
@@ -206,17 +226,7 @@ ROWS["dbrx"] = Family(
 
 def row(c: Config) -> Model:
     """A model by its family's row."""
-    f = ROWS[c.kind]
-    if c.kind == "dbrx":
-        for name in ("attn_config", "ffn_config"):
-            inner = c.sub(name)
-            keys = ("kv_n_heads", "ffn_hidden_size", "moe_num_experts", "moe_top_k")
-            c.data = {**c.data, **{k: inner.get(k) for k in keys if inner.has(k)}}
-    if c.kind == "minimax_m2" and not c.flag("use_qk_norm", default=True):
-        f = replace(f, heads=replace(f.heads, qk_norm=""))
-    if c.kind == "minimax_m2" and not all(c.integers("attn_type_list", most=1) or []):
-        raise c.refuse("attn_type_list with layers that do not attend to everything")
-    return read(c, f)
+    return read(c, ROWS[c.kind])
 
 
 READERS = dict.fromkeys(ROWS, row)

@@ -149,41 +149,60 @@ GEMMA3N = replace(
 
 def row(c: Config) -> Model:
     """Gemma 3n or 4."""
-    f = GEMMA4
+    return read(c, ROWS[c.kind])
+
+
+def _causal(c: Config) -> None:
     if c.get("use_bidirectional_attention") not in (None, False, "vision"):
         raise c.refuse("bidirectional attention is not counted")
-    if c.kind == "gemma3n_text":
-        f = GEMMA3N
-        labels = set(_widths_listed(c, f, c.layers()))
-        f = replace(f, ffns=dict.fromkeys(labels, _listed_width))
-    else:
-        for key in ("num_experts", "moe_intermediate_size", "top_k_experts"):
-            c.get(key)  # unread where there are no experts
-    if c.kind == "gemma4_unified_text":
-        f = replace(f, beside=None)
-    model = read(c, f)
-    return _around(c, model)
 
 
-def _around(c: Config, model: Model) -> Model:
-    # Tables of rows for each layer, and what makes the first per-layer inputs and streams.
+def _fourth(c: Config, f: Family) -> Family:
+    _causal(c)
+    for key in ("num_experts", "moe_intermediate_size", "top_k_experts"):
+        c.get(key)  # unread where there are no experts
+    return f
+
+
+def _nano(c: Config, f: Family) -> Family:
+    _causal(c)
+    labels = set(_widths_listed(c, f, c.layers()))
+    return replace(f, ffns=dict.fromkeys(labels, _listed_width))
+
+
+def _streams(c: Config, model: Model) -> Model:
+    # What makes the first streams, and joins the last.
+    model = _layer_inputs(c, model)
+    hidden = model.hidden
+    count = c.integer("altup_num_inputs", default=4, most=64) - 1
+    names = ("altup_projections", "altup_unembed_projections")
+    streams = [Linear(f"model.{n}.{i}", hidden, hidden) for n in names for i in range(count)]
+    return model.altered(outer=(*model.outer, *streams))
+
+
+def _layer_inputs(c: Config, model: Model) -> Model:
+    # Tables of rows for each layer, and what makes the first per-layer inputs.
     hidden, depth = model.hidden, model.depth
     own = c.integer("hidden_size_per_layer_input", default=0, least=0)
-    outer: list[Linear] = []
-    changes: dict[str, object] = {}
-    if own and c.kind != "gemma4_unified_text":
-        rows = c.integer("vocab_size_per_layer_input", most=1 << 28)
-        outer.append(Linear("model.per_layer_model_projection", hidden, depth * own))
-        changes = {
-            "tables": model.tables + rows * depth * own,
-            "looked_up": hidden + depth * own,
-            "vectors": model.vectors + own,
-        }
-    if c.kind == "gemma3n_text":
-        streams = c.integer("altup_num_inputs", default=4, most=64) - 1
-        for name in ("altup_projections", "altup_unembed_projections"):
-            outer += [Linear(f"model.{name}.{i}", hidden, hidden) for i in range(streams)]
-    return model.altered(outer=(*model.outer, *outer), **changes)
+    if not own:
+        return model
+    rows = c.integer("vocab_size_per_layer_input", most=1 << 28)
+    return model.altered(
+        outer=(*model.outer, Linear("model.per_layer_model_projection", hidden, depth * own)),
+        tables=model.tables + rows * depth * own,
+        looked_up=hidden + depth * own,
+        vectors=model.vectors + own,
+    )
 
 
-READERS = dict.fromkeys(("gemma3n_text", "gemma4_text", "gemma4_unified_text"), row)
+def _unified(c: Config, model: Model) -> Model:
+    c.integer("hidden_size_per_layer_input", default=0, least=0)  # none of it
+    return model
+
+
+ROWS = {
+    "gemma3n_text": replace(GEMMA3N, adapt=_nano, finish=_streams),
+    "gemma4_text": replace(GEMMA4, adapt=_fourth, finish=_layer_inputs),
+    "gemma4_unified_text": replace(GEMMA4, beside=None, adapt=_fourth, finish=_unified),
+}
+READERS = dict.fromkeys(ROWS, row)
