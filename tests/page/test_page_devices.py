@@ -69,7 +69,7 @@ def test_tables_of_many_devices_are_those_of_the_core(node, whole):
             if n == 1:
                 work = model.work(*formats)
             else:
-                work = split(model, Parallel(tp=n), *formats).path
+                work = split(model, Parallel(tp=n), model.formats(*formats)).path
         except InputError:
             assert table is None, (name, n)
             refused += 1

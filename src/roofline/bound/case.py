@@ -118,7 +118,8 @@ class Case:
     Attributes:
         model, machine, roof, work: what is held against what; the work is one device's.
         parallel: the layout over devices of this machine's kind.
-        weights, kv: names of the formats.
+        formats: what it runs in.
+        weights, kv: their names.
         chains: what a step is held against; on several, the one that takes longest.
         borrowed: what is used of another kind than the roof's, and that kind: ``memory`` or a
             precision → ``datasheet``, ``measured`` or ``given``.
@@ -164,22 +165,23 @@ class Case:
         self.parallel = parallel or ALONE
         self.roof: Roof = machine.roof(ceilings)
         self.interconnect = Interconnect(machine, link, latency)
-        scheme, cache, _ = model.formats(weights, kv)
-        self.weights = scheme.name
-        self.kv = cache.name
+        self.formats = model.formats(weights, kv, compute)
+        self.weights = self.formats.scheme.name
+        self.kv = self.formats.cache.name
         self.usable = usable
         self.options: dict[str, Any] = {
-            "weights": weights, "kv": kv, "compute": compute, "ceilings": ceilings,
+            "weights": self.formats.weights, "kv": kv and self.formats.cache,
+            "compute": self.formats.compute, "ceilings": ceilings,
             "parallel": parallel, "link": link, "latency": latency,
         }  # fmt: skip
         self.bandwidth = self.roof.bandwidth.value
         if self.parallel.single:
-            self.work: Work = model.work(weights, kv, compute)
+            self.work: Work = model.work_in(self.formats)
             rounds: tuple[Work, ...] = (self.work,)
         else:
             from ..parallel.split import split
 
-            divided = split(model, self.parallel, weights, kv, compute)
+            divided = split(model, self.parallel, self.formats)
             self.work, rounds = divided.path, divided.rounds
         self._encoder: Case | None = None
         # kind of arithmetic asked for → what it runs in here

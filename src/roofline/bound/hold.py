@@ -230,14 +230,14 @@ class _Search:
         # Of each the lightest layer (whose it is in a mix of formats is not looked for).
         ((_, stage),) = stages(self.case.model, one)
         bare = stage.altered(layers=(), tables=0, tied=True, outer=(), vectors=0)
-        options = {name: self.case.options[name] for name in ("weights", "kv", "compute")}
+        formats = self.case.formats
         first = self.step.with_batch(1).groups[0]
         alone = Step(self.step.phase, (first,))
         works = [
-            bare.altered(layers=(replace(layer, indices=layer.indices[:1]),)).work(**options)
+            bare.altered(layers=(replace(layer, indices=layer.indices[:1]),)).work_in(formats)
             for layer in stage.layers
         ]
-        uniform = isinstance(self.case.model.formats(options["weights"], options["kv"])[0], Uniform)
+        uniform = isinstance(formats.scheme, Uniform)
         return (
             min((work.resident for work in works), default=0.0) if uniform else 0.0,
             min((work.total("held", alone) for work in works), default=0.0),

@@ -117,23 +117,22 @@ def levers(case: Case, step: Step, bound: Bound, climb: Climb, fit: Fit) -> tupl
             values = {**values, "tokens_per_s": other.bound(step).tokens_per_s}
         result.append(Lever(code, gain, values))
 
-    stored = case.model.formats(case.options["weights"], case.options["kv"])
-    scheme, cache, _ = stored
-    matrix = scheme.weight(case.model.typical)
+    cache = case.formats.cache
+    matrix = case.formats.scheme.weight(case.model.typical)
     for name in WEIGHTS:
         if (bound.memory_bound or lacking) and _size(name) < matrix.size - SMALLER:
-            ask("weights", {"to": name}, weights=name, kv=case.options["kv"] or cache)
+            ask("weights", {"to": name}, weights=name, kv=cache)
     for name in KV:
         if _size(name) < cache.size - SMALLER:
             ask("kv", {"to": name}, kv=name)
     if (
         not (bound.memory_bound or lacking)
         and COMPUTE in case.roof.compute
-        and case.options["compute"] is None
+        and case.formats.compute is None
     ):
         used = {precision for precision, _ in case.arithmetic.values()}
         if not used & set(NARROW):
-            ask("compute", {"to": COMPUTE}, weights=COMPUTE, kv=case.options["kv"] or cache)
+            ask("compute", {"to": COMPUTE}, weights=COMPUTE, kv=cache)
     if not lacking:
         result += _more_batch(case, step, bound, fit)
         result += _speculate(case, step, bound)

@@ -55,6 +55,26 @@ class Uniform:
 
 
 @record
+class Formats:
+    """What a model runs in, settled once and handed on.
+
+    Attributes:
+        weights: the format that was chosen for every matrix; ``None``: as the checkpoint stores
+            them.
+        cache: of the cache.
+        compute: the arithmetic that was chosen for the matrix products; ``None``: the weights'.
+        scheme: of the weights, whichever it is.
+        activation: of the activations.
+    """
+
+    weights: Format | None
+    cache: Format
+    compute: str | None
+    scheme: Scheme
+    activation: Format
+
+
+@record
 class Layer:
     """Layers that are alike.
 
@@ -261,36 +281,36 @@ class Model:
         Raises:
             UnsupportedError: no such format or precision.
         """
-        key = (weights, kv, compute)
-        if key not in self._work:
-            self._work[key] = self._make(*key)
-        return self._work[key]
+        return self.work_in(self.formats(weights, kv, compute))
 
     def formats(
-        self, weights: str | Format | None = None, kv: str | Format | None = None
-    ) -> tuple[Scheme, Format, Format]:
-        """Scheme of the weights, format of the cache, format of the activations."""
-        scheme: Scheme = self.scheme
+        self,
+        weights: str | Format | None = None,
+        kv: str | Format | None = None,
+        compute: str | None = None,
+    ) -> Formats:
+        """The formats settled; arguments and errors as for :meth:`work`."""
         activation = self.dtype
-        if weights is not None:
-            chosen = formats.parse(weights) if isinstance(weights, str) else weights
-            scheme = Uniform(chosen)
-            if chosen.name in ("fp32", "bf16", "fp16"):
-                activation = chosen
-        if kv is not None:
-            cache = formats.parse(kv) if isinstance(kv, str) else kv
-        else:
-            cache = self.kv or activation
-        return scheme, cache, activation
-
-    def _make(
-        self, weights: str | Format | None, kv: str | Format | None, compute: str | None
-    ) -> Work:
-        scheme, cache, activation = self.formats(weights, kv)
+        chosen = formats.parse(weights) if isinstance(weights, str) else weights
+        if chosen is not None and chosen.name in ("fp32", "bf16", "fp16"):
+            activation = chosen
+        cache = formats.parse(kv) if isinstance(kv, str) else kv or self.kv or activation
         override = formats.precision(compute) if compute is not None else None
+        scheme = self.scheme if chosen is None else Uniform(chosen)
+        return Formats(chosen, cache, override, scheme, activation)
+
+    def work_in(self, of: Formats) -> Work:
+        """The operators of one forward pass in formats that are settled."""
+        key = (of.weights, of.cache, of.compute)  # the rest follows
+        if key not in self._work:
+            self._work[key] = self._make(of)
+        return self._work[key]
+
+    def _make(self, of: Formats) -> Work:
+        scheme, activation = of.scheme, of.activation
 
         def pricing(prefix: str) -> Pricing:
-            return Pricing(scheme, prefix, cache, activation, override)
+            return Pricing(scheme, prefix, of.cache, activation, of.compute)
 
         outside = pricing("")
         row = whole((self.looked_up or self.hidden) * activation.size)
@@ -308,7 +328,7 @@ class Model:
             operators += linear("head", (self.head,), outside, kind="head", per=((ROWS, 1),))
         for m in self.pooled:
             operators += linear(m.path, (m,), outside, kind="head", per=((SEQUENCES, 1),))
-        as_filed = weights is None and self.file is not None
+        as_filed = of.weights is None and self.file is not None
         resident = self.file if as_filed else self._resident(scheme, activation)
         return Work(together(operators), resident or 0)
 

@@ -168,14 +168,9 @@ def probed(
     """Work at chosen sizes of an element of weights, cache and activations."""
     w, c, a = sizes
     sized = replace(model, dtype=Format("probe", a, "@a"))
-    formats: dict[str, Any] = {
-        "weights": None if own else Format("probe", w, "@w"),
-        "kv": Format("probe", c, "@c"),
-        "compute": override,
-    }
-    if layout.single:
-        return sized.work(**formats)
-    return split(sized, layout, **formats).path
+    weights = None if own else Format("probe", w, "@w")
+    formats = sized.formats(weights, Format("probe", c, "@c"), override)
+    return sized.work_in(formats) if layout.single else split(sized, layout, formats).path
 
 
 def _open(model: Model, layout: Parallel, *, own: bool, override: str | None) -> Table:

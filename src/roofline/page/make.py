@@ -15,6 +15,7 @@ from ..errors import InputError, RooflineError, UnsupportedError
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
 from ..model import Model
+from ..model.formats import Format
 from ..model.load import load as load_model
 from ..parallel import Parallel
 from . import build, squeeze
@@ -255,7 +256,8 @@ def fragment(explanation: Explanation, language: str | None = None) -> str:
     if not drawable(case):
         return f'<div lang="{html.escape(words.language)}">{picture}</div>'
     data = page_data([case.model], [case.machine], date=today())
-    chosen = {k: v for k, v in case.options.items() if isinstance(v, str)}
+    named = {k: v.name if isinstance(v, Format) else v for k, v in case.options.items()}
+    chosen = {k: v for k, v in named.items() if isinstance(v, str)}
     data["start"] = {**state_of(step), "devices": case.parallel.devices, **chosen}
     module = element_module(data=data, languages=[words.language])
     return (

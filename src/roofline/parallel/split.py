@@ -16,8 +16,7 @@ from collections.abc import Callable
 
 from ..count.step import ONE, Quantity
 from ..count.work import BYTES, Operator, Work
-from ..model.formats import Format
-from ..model.model import Model, together
+from ..model.model import Formats, Model, together
 from ..record import record, replace
 from .collectives import exchanges
 from .layout import Parallel
@@ -45,27 +44,24 @@ class Split:
 def split(
     model: Model,
     layout: Parallel,
-    weights: str | Format | None = None,
-    kv: str | Format | None = None,
-    compute: str | None = None,
+    formats: Formats,
 ) -> Split:
-    """The work of a model in given formats, divided over devices.
+    """The work of a model in its formats, divided over devices.
 
     Raises:
         InputError: it cannot be divided so; the message says what would work.
-        UnsupportedError: a part of which it is not known how to divide it, or a format.
+        UnsupportedError: a part of which it is not known how to divide it.
     """
-    _, _, activation = model.formats(weights, kv)
     path: list[Operator] = []
     rounds: dict[Work, None] = {}
     largest = 0.0
     for here, stage in stages(model, layout):
-        work = stage.work(weights, kv, compute)
+        work = stage.work_in(formats)
         # operators, and whether the tokens of each are those of all replicas together
         kept = [(op, op.kind == "experts") for op in work.operators if _runs(op, here, model)]
         narrow = {op.compute for op in work.operators if op.kind == "experts"}
         taken_in = narrow.pop() if len(narrow) == 1 else ""
-        kept += exchanges(model, here, layout, activation.size, taken_in)
+        kept += exchanges(model, here, layout, formats.activation.size, taken_in)
         path += [_mapped(op, layout, every, _in_pass) for op, every in kept]
         largest = max(largest, work.resident)
         if layout.pp > 1:

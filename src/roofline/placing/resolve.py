@@ -248,7 +248,7 @@ def _stored(point: Point, model: Model) -> str | None:
     said = weights_of(point.model)
     if said is not None:
         return said
-    name = model.formats(None, None)[0].name
+    name = model.formats().scheme.name
     plain = name in ("bf16", "fp16", "fp32")
     return None if point.engine == "llama.cpp" and plain else ""
 

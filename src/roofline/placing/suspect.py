@@ -193,7 +193,7 @@ def _precisions(placed: Placed, case: Case) -> Iterator[Cause]:
     """The widest weight format that explains the point, else the widest cache format."""
     now = case.work.resident
     changes: list[dict[str, Any]] = [
-        {"weights": name, "kv": case.options["kv"] or case.kv} for name in NARROWER
+        {"weights": name, "kv": case.formats.cache} for name in NARROWER
     ]
     changes += [{"kv": "fp8"}, {"kv": "int4:64"}]
     seen: set[str] = set()

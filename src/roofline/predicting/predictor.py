@@ -61,8 +61,7 @@ class Predictor:
         layout = case.parallel
         works = [case.work]
         if layout.pp > 1:
-            options = {n: case.options[n] for n in ("weights", "kv", "compute")}
-            works += split(case.model, layout, **options).rounds
+            works += split(case.model, layout, case.formats).rounds
         self._table: Table | None = None
         self._plans = tuple(KernelPlan(work, case.interconnect, layout.dp) for work in works)
 
