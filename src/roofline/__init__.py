@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from .bound.case import Bound, Case, Climb, Fit, OperatorBound
     from .bound.explanation import Explanation, explain
     from .bound.verdict import Lever, Verdict
-    from .count.step import Group, Step
+    from .count.group import Group
+    from .count.step import Step
     from .count.work import Operator, Work
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
     from .machine.given import given
@@ -52,7 +53,7 @@ _HOMES = {
     "Explanation": "bound.explanation",
     "Figure": "machine.machine",
     "Fit": "bound.case",
-    "Group": "count.step",
+    "Group": "count.group",
     "InputError": "errors",
     "Lever": "bound.verdict",
     "Machine": "machine.machine",

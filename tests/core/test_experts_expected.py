@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import roofline
 from roofline import Case, Parallel, Step, load_machine, load_model
 from roofline.cli import main
-from roofline.count.step import Group, touched
+from roofline.count.group import Group
+from roofline.count.quantity import touched
 
 MODELS = ("gpt-oss-120b", "qwen3-30b-a3b", "deepseek-v3", "llama-4-scout", "llama-3.1-8b")
 

@@ -14,7 +14,7 @@ from core.strategies import batches, cases, contexts, groups, steps
 from roofline import Group, Step
 from roofline.bound.arrays import Table
 from roofline.bound.explanation import explain_case
-from roofline.count.step import causal_pairs, entries, held, pairs, touched
+from roofline.count.quantity import causal_pairs, entries, held, pairs, touched
 from roofline.count.work import Work
 
 few = settings(max_examples=150, deadline=None)
@@ -139,7 +139,7 @@ def test_pairs_are_what_counting_one_by_one_gives(past, new, window, stride):
 
 @given(st.integers(1, 40), st.integers(0, 300), st.integers(1, 60), st.integers(1, 90))
 def test_chunks_are_what_counting_one_by_one_gives(batch, past, new, chunk):
-    from roofline.count.step import Quantity
+    from roofline.count.quantity import Quantity
 
     group = (Group(batch, new, past),)
     first = (past // chunk) * chunk

@@ -71,23 +71,28 @@ def test_a_model_type_has_one_file() -> None:
 
 
 def test_a_quantity_keeps_in_json_all_that_it_goes_by() -> None:
-    from roofline.count.step import QUANTITIES, Group, Quantity
+    from roofline.count.group import Group
+    from roofline.count.quantity import QUANTITIES, Quantity
 
     groups = (Group(6, 40, 1000), Group(2, 1, 77, all_logits=True))
     for name in QUANTITIES:
         full = Quantity(name, 96, 8, 16, 3, (5, 3, 2, 900), 2, 3)
         again = Quantity.from_json(json.loads(json.dumps(full.to_json())))
-        assert again.value(groups) == full.value(groups), f"QUANTITIES['{name}'] (count/step.py)"
+        assert again.value(groups) == full.value(groups), (
+            f"QUANTITIES['{name}'] (count/quantity.py)"
+        )
 
 
 def test_every_quantity_made_is_listed_and_on_the_page_and_explained() -> None:
-    from roofline.count.step import QUANTITIES
+    from roofline.count.quantity import QUANTITIES
 
-    step = (SOURCE / "count/step.py").read_text(encoding="utf-8")
+    step = (SOURCE / "count/quantity.py").read_text(encoding="utf-8")
     made = set(re.findall(r'Quantity\(\s*"(\w+)"', step)) | set(
         re.findall(r'^    "(\w+)": (?:lambda|_)', step.partition("_PER_GROUP")[2], re.MULTILINE)
     )
-    assert not made - set(QUANTITIES), f"QUANTITIES (count/step.py) lacks {made - set(QUANTITIES)}"
+    assert not made - set(QUANTITIES), (
+        f"QUANTITIES (count/quantity.py) lacks {made - set(QUANTITIES)}"
+    )
     page = (SOURCE / "page/web/work.js").read_text(encoding="utf-8")
     lost = [q for q in QUANTITIES if not re.search(rf'^  {q}:|"{q}"', page, re.MULTILINE)]
     assert not lost, f"page/web/work.js lacks {lost}"

@@ -10,7 +10,7 @@ import roofline
 from roofline import InputError, Step
 from roofline.bound.case import Case
 from roofline.cli import main
-from roofline.count.step import Group
+from roofline.count.group import Group
 from roofline.machine.here import path_for
 from roofline.machine.load import from_data, load
 from roofline.page.data import machine_json

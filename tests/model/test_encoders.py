@@ -7,7 +7,8 @@ import pytest
 import roofline
 from roofline.bound.case import Case
 from roofline.cli import main
-from roofline.count.step import Step, all_pairs
+from roofline.count.quantity import all_pairs
+from roofline.count.step import Step
 from roofline.errors import InputError, UnsupportedError
 from roofline.machine.load import load as load_machine
 from roofline.model.load import from_config

@@ -10,7 +10,9 @@ import pytest
 
 from page.cases import WHOLE, catalogue_data, groups_json, load_once, random_cases
 from page.files import read
-from roofline.count.step import Group, Quantity, Step
+from roofline.count.group import Group
+from roofline.count.quantity import Quantity
+from roofline.count.step import Step
 from roofline.errors import RooflineError
 from roofline.page.bundle import bundle
 from roofline.page.data import COMPUTE, KV, WEIGHTS

@@ -15,7 +15,7 @@ from parallel.strategies import MODELS, case, cases, layouts
 from roofline import Group, InputError, Parallel, Step, load_model
 from roofline.bound.arrays import Table
 from roofline.bound.explanation import explain_case
-from roofline.count.step import Quantity
+from roofline.count.quantity import Quantity
 from roofline.count.work import Work
 from roofline.record import replace
 

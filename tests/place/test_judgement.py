@@ -10,7 +10,8 @@ import pytest
 
 from roofline.bound.case import Case
 from roofline.cli import main
-from roofline.count.step import Group, Step
+from roofline.count.group import Group
+from roofline.count.step import Step
 from roofline.machine.load import load as load_machine
 from roofline.model.load import load as load_model
 from roofline.parallel import Parallel

@@ -8,7 +8,7 @@ import pytest
 
 from roofline import InputError, RooflineError
 from roofline.cli import main
-from roofline.count.step import Group
+from roofline.count.group import Group
 from roofline.model.load import load
 from roofline.placing.names import in_catalogue, weights_of
 from roofline.placing.resolve import OtherModel, Resolver

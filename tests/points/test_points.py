@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roofline.count.step import Group
+from roofline.count.group import Group
 from roofline.errors import InputError
 from roofline.parallel import Parallel
 from roofline.points import MeasuredRoof, Part, Point, PointsWriter, Seconds, Source, read_points

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from roofline import results
-from roofline.count.step import Group
+from roofline.count.group import Group
 from roofline.errors import InputError
 from roofline.points import Part, Point
 from roofline.results import Incomplete, Reading

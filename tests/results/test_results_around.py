@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from roofline import results
-from roofline.count.step import Group
+from roofline.count.group import Group
 from roofline.errors import InputError
 from roofline.parallel import Parallel
 from roofline.points import Part, Point

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..bound import sweep as sweeping
 from ..bound.case import DEFAULT_USABLE, Case
 from ..bound.sweep import Curve, IntRange
-from ..count.step import LARGEST
+from ..count.number import LARGEST
 from ..errors import InputError
 from ..machine.load import taken as taken_machine
 from ..machine.machine import Machine

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..count.step import Group, Quantity, Step
-from ..errors import InputError
+from ..count.group import Group
+from ..count.number import length
+from ..count.quantity import Quantity
+from ..count.step import Step
+from ..count.work import TRAFFIC
 from ..record import record
 from .case import Case
 from .chain import Chain
+from .priced import Priced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +29,13 @@ CHUNK = 8192
 """Steps evaluated at once: quantities and operators of a chunk stay in a core's L2 cache."""
 
 
+ROWS = ("flops", *TRAFFIC, "compute_s", "memory_s", "serial_s", "tokens")
+FLOPS, WEIGHTS, _, _, _, COMPUTE, MEMORY, SERIAL, TOKENS = range(len(ROWS))
+"""Rows of what is priced, in the order of :class:`Bounds`; traffic is by kind."""
+
+
 @record
-class Bounds:
+class Bounds(Priced):
     """Many steps under the roof: arrays of one length, SI base units.
 
     The attributes mean what those of :class:`roofline.bound.Bound` mean.
@@ -43,38 +52,11 @@ class Bounds:
     tokens: Floats
     communication_s: Floats
 
-    @property
-    def compulsory(self) -> Floats:
-        """All compulsory bytes."""
-        return self.weights + self.kv_read + self.kv_write + self.state
-
-    @property
-    def intensity(self) -> Floats:
-        """FLOP/byte."""
-        return self.flops / self.compulsory
-
-    @property
-    def overlapped_s(self) -> Floats:
-        """The overlapped bound."""
-        import numpy as np
-
-        return np.maximum(np.maximum(self.compute_s, self.memory_s), self.communication_s)
-
-    @property
-    def memory_bound(self) -> Any:
-        """Whether traffic takes longer than arithmetic."""
-        return self.memory_s > self.compute_s
-
     def bound(self, i: int) -> str:
         """What takes longest in one of the steps: ``memory``, ``compute``, ``communication``."""
-        if self.communication_s[i] > max(self.memory_s[i], self.compute_s[i]):
+        if self.communication_bound[i]:
             return "communication"
-        return "memory" if self.memory_s[i] > self.compute_s[i] else "compute"
-
-    @property
-    def tokens_per_s(self) -> Floats:
-        """New tokens a second at best."""
-        return self.tokens / self.overlapped_s
+        return "memory" if self.memory_bound[i] else "compute"
 
 
 class Table:
@@ -95,22 +77,18 @@ class Table:
         """
         import numpy as np
 
-        numbers = [x for g in step.groups for x in (g.batch, g.new_tokens, g.past)]
-        length = max(np.size(x) for x in numbers)
-        if any(np.size(x) not in (1, length) for x in numbers):
-            sizes = ", ".join(str(n) for n in sorted({np.size(x) for x in numbers} - {1}))
-            raise InputError(f"a step's arrays must be of one length; these have {sizes}")
-        out = np.empty((9, length))
-        communication = np.zeros(length)
+        size = length(*(x for g in step.groups for x in (g.batch, g.new_tokens, g.past)))
+        out = np.empty((len(ROWS), size))
+        communication = np.zeros(size)
         chains = [matrices.over(step) for matrices in self._chains]
-        for start in range(0, length, CHUNK):
-            end = min(start + CHUNK, length)
-            part = _slice(step, start, end, length)
+        for start in range(0, size, CHUNK):
+            end = min(start + CHUNK, size)
+            part = _slice(step, start, end, size)
             first, *others = chains
             first.price(part, out[:, start:end], communication[start:end])
             for chain in others:  # a step takes as long as the longest of its chains
                 _take_longer(chain, part, out[:, start:end], communication[start:end])
-            out[8, start:end] = part.tokens_out
+            out[TOKENS, start:end] = part.tokens_out
         columns: list[Floats] = [*out, communication]
         return Bounds(*columns)
 
@@ -120,9 +98,8 @@ def _take_longer(chain: _Priced, part: Step, out: Floats, communication: Floats)
 
     other, said = np.empty_like(out), np.zeros_like(communication)
     chain.price(part, other, said)
-    now, then = (
-        np.maximum(x[5:7].max(axis=0), y) for x, y in ((other, said), (out, communication))
-    )
+    now = np.maximum(other[[COMPUTE, MEMORY]].max(axis=0), said)
+    then = np.maximum(out[[COMPUTE, MEMORY]].max(axis=0), communication)
     longer = now > then
     out[:, longer] = other[:, longer]
     communication[longer] = said[longer]
@@ -139,20 +116,20 @@ class _Matrices:
         count = len(rows)
         self.arithmetic, self.traffic = np.zeros((count, n)), np.zeros((count, n))
         self.totals, self.communication = (
-            np.zeros((7, n)),
+            np.zeros((SERIAL, n)),
             np.zeros((1 if chain.exchanges else 0, n)),
         )
         for i, (row, peak) in enumerate(rows):
             _, flops, *kinds = row
             for q, c in flops:
                 self.arithmetic[i, q] += c / peak
-                self.totals[0, q] += c
-            for k, terms in enumerate(kinds, 1):
+                self.totals[FLOPS, q] += c
+            for k, terms in enumerate(kinds, WEIGHTS):
                 for q, c in terms:
                     self.traffic[i, q] += c / chain.bandwidth
                     self.totals[k, q] += c
-        self.totals[5] = self.arithmetic.sum(axis=0)
-        self.totals[6] = self.traffic.sum(axis=0)
+        self.totals[COMPUTE] = self.arithmetic.sum(axis=0)
+        self.totals[MEMORY] = self.traffic.sum(axis=0)
         for exchange in chain.exchanges:
             for q, c in exchange.sent:
                 self.communication[0, q] += c * exchange.per_byte
@@ -181,26 +158,27 @@ class _Priced:
         settled: Any = longer | (traffic >= arithmetic).all(axis=1)
         sure = np.where(longer[:, None], arithmetic, traffic)[settled].sum(axis=0, keepdims=True)
         open_rows = _in_proportion(np.hstack([arithmetic, traffic])[~settled])
-        self.open = len(open_rows)
         a, t = np.hsplit(open_rows, 2)
-        self.stacked = np.vstack([of.totals @ spread, sure, of.communication @ spread, a, t])
-        self.exchanges = len(of.communication)
+        parts = (of.totals @ spread, sure, of.communication @ spread, a, t)
+        ends = np.cumsum([len(part) for part in parts])
+        rows = [slice(end - len(part), end) for part, end in zip(parts, ends, strict=True)]
+        self.exchanged, self.arithmetic, self.traffic = rows[2:]
+        self.stacked = np.vstack(parts)
 
     def price(self, part: Step, out: Floats, communication: Floats) -> None:
-        """Fill all columns but the tokens, and the seconds of communication."""
+        """Fill all rows but the tokens, and the seconds of communication."""
         import numpy as np
 
         q = np.empty((len(self.columns), out.shape[1]))
         for i, quantity in enumerate(self.columns):
             q[i] = part.groups[0].batch if quantity is None else quantity.value(part.groups)
         priced = self.stacked @ q
-        out[:8] = priced[:8]
-        if self.exchanges:
-            communication[:] = priced[8]
-            out[7] += communication
-        rows = priced[8 + self.exchanges :]
-        for a, t in zip(rows[: self.open], rows[self.open :], strict=True):
-            out[7] += np.maximum(a, t, out=a)
+        out[: SERIAL + 1] = priced[: SERIAL + 1]
+        for seconds in priced[self.exchanged]:
+            communication[:] = seconds
+            out[SERIAL] += communication
+        for a, t in zip(priced[self.arithmetic], priced[self.traffic], strict=True):
+            out[SERIAL] += np.maximum(a, t, out=a)
 
 
 def _columns(quantities: tuple[Quantity, ...], step: Step) -> tuple[list[Quantity | None], Floats]:

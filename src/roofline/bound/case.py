@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import math
 
-from ..count.step import Group, Quantity, Step
+from ..count.group import Group
+from ..count.quantity import Quantity
+from ..count.step import Step
 from ..count.work import Terms, Work, merge
 from ..errors import InputError
 from ..machine.links import Interconnect, Wire

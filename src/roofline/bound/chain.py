@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 
-from ..count.step import Number, Quantity, Step
+from ..count.number import Number
+from ..count.quantity import Quantity
+from ..count.step import Step
 from ..count.work import Operator, Work
 from ..machine.links import Interconnect, Wire
 from ..machine.machine import Figure
 from ..record import record
+from .priced import Priced
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
@@ -71,7 +74,7 @@ NO_COMMUNICATION = Communication(0.0, 0, 0)
 
 
 @record
-class Bound:
+class Bound(Priced):
     """A step under the roof. Times in seconds, bytes in bytes.
 
     On several devices FLOPs, bytes and seconds are those of one of them (the busiest), tokens
@@ -118,31 +121,6 @@ class Bound:
         return self.communication.messages
 
     @property
-    def compulsory(self) -> Number:
-        """All compulsory bytes."""
-        return self.weights + self.kv_read + self.kv_write + self.state
-
-    @property
-    def intensity(self) -> float:
-        """FLOP/byte of the step."""
-        return float(self.flops / self.compulsory)
-
-    @property
-    def overlapped_s(self) -> float:
-        """The overlapped bound."""
-        return max(self.compute_s, self.memory_s, self.communication.seconds)
-
-    @property
-    def memory_bound(self) -> bool:
-        """Whether traffic takes longer than arithmetic: intensity below the ridge."""
-        return self.memory_s > self.compute_s
-
-    @property
-    def communication_bound(self) -> bool:
-        """Whether communication takes longer than traffic and than arithmetic."""
-        return self.communication_s > max(self.memory_s, self.compute_s)
-
-    @property
     def binds(self) -> str:
         """The ceiling that takes longest: ``memory``, ``compute`` or ``communication``."""
         if self.communication_bound:
@@ -150,14 +128,9 @@ class Bound:
         return "memory" if self.memory_bound else "compute"
 
     @property
-    def tokens_per_s(self) -> float:
-        """New tokens a second at best: over the overlapped bound."""
-        return float(self.tokens / self.overlapped_s)
-
-    @property
     def peak_fraction(self) -> float:
         """The most of the compute peak that the step can reach."""
-        return self.compute_s / self.overlapped_s
+        return float(self.compute_s / self.overlapped_s)
 
 
 @record

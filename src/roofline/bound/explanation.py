@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..count.number import is_array
 from ..count.step import Step
 from ..errors import InputError
 from ..machine.load import taken as taken_machine
@@ -339,10 +340,7 @@ def explain_case(case: Case, step: Step) -> Explanation:
     Raises:
         InputError: a step with a cache, of an encoder; a step of arrays.
     """
-    whole = all(type(g.batch) is type(g.new_tokens) is type(g.past) is int for g in step.groups)
-    if not whole and any(
-        hasattr(n, "shape") for g in step.groups for n in (g.batch, g.new_tokens, g.past)
-    ):
+    if any(is_array(n) for g in step.groups for n in (g.batch, g.new_tokens, g.past)):
         raise InputError("one step is explained; arrays of them go to roofline.bound.arrays.Table")
     case = case.for_step(step)
     bound = case.bound(step)

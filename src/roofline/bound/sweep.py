@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from ..count.step import Group, Step
+from ..count.group import Group
+from ..count.step import Step
 from ..errors import InputError
 from ..record import record
 from ..units import parse_count

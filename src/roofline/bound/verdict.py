@@ -145,12 +145,12 @@ def _gain(before: Case, after: Case, step: Step, bound: Bound) -> float | None:
     # Like with like: where only one of the two has to borrow a ceiling of the other kind, both
     # are held against that kind throughout.
     if before.borrowed == after.borrowed:
-        return bound.overlapped_s / after.bound(step).overlapped_s
+        return float(bound.overlapped_s / after.bound(step).overlapped_s)
     kind = "measured" if before.roof.kind == "datasheet" else "datasheet"
     before, after = (variant(case, ceilings=kind) for case in (before, after))
     if before.borrowed or after.borrowed:
         return None
-    return before.bound(step).overlapped_s / after.bound(step).overlapped_s
+    return float(before.bound(step).overlapped_s / after.bound(step).overlapped_s)
 
 
 def _size(name: str) -> float:

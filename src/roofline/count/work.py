@@ -9,7 +9,10 @@ steps (:meth:`Work.matrix`), and from JSON: one formula, no second model that dr
 from __future__ import annotations
 
 from ..record import field, record
-from .step import ONE, TOKENS, Group, Number, Quantity, Step
+from .group import Group
+from .number import Number
+from .quantity import ONE, TOKENS, Quantity
+from .step import Step
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:

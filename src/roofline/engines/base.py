@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..count.step import Group
+from ..count.group import Group
 from ..errors import InputError
 from ..points.point import NOTHING, Part, Seconds
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..count.step import Group
+from ..count.group import Group
 from ..points import Part, Seconds
 from .base import Job, Outcome, Setup
 from .identity import of_text

@@ -11,14 +11,7 @@ once, and nothing is kept. Where attention goes both ways it has all T·T pairs 
 
 from __future__ import annotations
 
-from ..count.step import (
-    TOKENS,
-    Quantity,
-    all_pairs,
-    entries,
-    held,
-    pairs,
-)
+from ..count.quantity import TOKENS, Quantity, all_pairs, entries, held, pairs
 from ..count.work import Operator
 from ..errors import UnsupportedError
 from ..record import record, replace

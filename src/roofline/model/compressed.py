@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..count.step import SEQUENCES, TOKENS, entries, held, pairs
+from ..count.quantity import SEQUENCES, TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..record import record, replace
 from .parts import LayerPricing, Linear, divide, linear, whole

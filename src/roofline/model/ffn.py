@@ -7,7 +7,7 @@ is read once: neither k, nor min(E, k·N), nor all E.
 
 from __future__ import annotations
 
-from ..count.step import TOKENS, touched
+from ..count.quantity import TOKENS, touched
 from ..count.work import Operator
 from ..record import record, replace
 from .parts import LayerPricing, Linear, divide, linear, whole

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..count.step import TOKENS, entries, held, pairs
+from ..count.quantity import TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..record import record
 from .compressed import buffer

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..count.step import TOKENS, Quantity, entries, held
+from ..count.quantity import TOKENS, Quantity, entries, held
 from ..count.work import Operator
 from ..record import record, replace
 from .attention import ALL, Span

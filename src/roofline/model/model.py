@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from ..count.step import ROWS, SEQUENCES, TOKENS
+from ..count.quantity import ROWS, SEQUENCES, TOKENS
 from ..count.work import Operator, Work
 from ..errors import UnsupportedError
 from ..record import field, record, replace

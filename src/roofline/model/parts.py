@@ -9,7 +9,7 @@ output is then to be summed over them; a part that gives itself back runs whole 
 
 from __future__ import annotations
 
-from ..count.step import TOKENS
+from ..count.quantity import TOKENS
 from ..count.work import Operator, Terms
 from ..errors import InputError
 from ..record import record
@@ -214,7 +214,7 @@ def times(terms: Terms, factor: float) -> Terms:
 
 def once(value: float) -> Terms:
     """A cost that is paid once per step."""
-    from ..count.step import ONE
+    from ..count.quantity import ONE
 
     return ((ONE, whole(value)),)
 

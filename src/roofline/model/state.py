@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..count.step import SEQUENCES, TOKENS
+from ..count.quantity import SEQUENCES, TOKENS
 from ..count.work import Operator
 from ..record import record
 from .formats import FP32, Format

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import catalogue
-from ..count.step import TOKENS, entries, held, pairs
+from ..count.quantity import TOKENS, entries, held, pairs
 from ..count.work import Operator
 from ..errors import InputError, MissingExtra, NotFound, UnsupportedError
 from ..record import record

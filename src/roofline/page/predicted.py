@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..bound.case import Case
-from ..count.step import LARGEST, Step
+from ..count.number import LARGEST
+from ..count.step import Step
 from ..errors import InputError, NotFound
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine

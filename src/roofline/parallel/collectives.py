@@ -25,8 +25,8 @@ tensor parallelism needs anyway.
 
 from __future__ import annotations
 
+from ..count.quantity import ONE, ROWS, TOKENS, Quantity
 from ..count.reach import Reach
-from ..count.step import ONE, ROWS, TOKENS, Quantity
 from ..count.work import Operator
 from ..model.ffn import Experts
 from ..model.model import Model

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..count.step import ONE, Quantity
+from ..count.quantity import ONE, Quantity
 from ..count.work import BYTES, Operator, Work
 from ..model.model import Formats, Model, together
 from ..record import record, replace

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..bound.case import Bound, Case
+from ..bound.priced import Timed
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..points import Point
@@ -19,7 +20,7 @@ SCHEMA = "roofline.placed/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Timed):
     """A measured point and its bound, all steps together. SI units.
 
     On several devices work, bytes and ceilings are those of one of them, the busiest, as in
@@ -128,16 +129,6 @@ class Placed:
     def exact(self) -> bool:
         """Whether only the steps were timed; else the share is a lower bound."""
         return self.point.basis == "steps"
-
-    @property
-    def memory_bound(self) -> bool:
-        """Whether traffic takes longer than arithmetic."""
-        return self.memory_s >= self.compute_s
-
-    @property
-    def communication_bound(self) -> bool:
-        """Whether communication takes longer than traffic and than arithmetic."""
-        return self.communication_s > max(self.memory_s, self.compute_s)
 
     @property
     def binding(self) -> str:

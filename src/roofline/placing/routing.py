@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bound.case import Case
-from ..count.step import Quantity, Step
+from ..count.quantity import Quantity
+from ..count.step import Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..bound.case import Case
-from ..count.step import Group, Step
+from ..count.group import Group
+from ..count.step import Step
 from ..points import Part, Point
 from ..record import replace
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..bound.case import ALONE, Case
-from ..count.step import Group, Step
+from ..count.group import Group
+from ..count.step import Step
 from ..errors import InputError
 from ..machine.load import entries
 from ..machine.load import taken as taken_machine

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ..count.step import Group
+from ..count.group import Group
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..record import replace

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from math import log2
 from typing import Any
 
-from ..count.step import Number
+from ..count.number import Number
 
 
 def exchange(

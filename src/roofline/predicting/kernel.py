@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..count.step import Number, Quantity, Step
+from ..count.number import Number
+from ..count.quantity import Quantity
+from ..count.step import Step
 from ..count.work import Terms, Work, merge
 from ..machine.links import Interconnect
 

@@ -8,7 +8,9 @@ from typing import Any
 from ..bound.arrays import Table
 from ..bound.case import Case
 from ..bound.hold import NoRoom
-from ..count.step import Group, Number, Step
+from ..count.group import Group
+from ..count.number import Number, is_array, length
+from ..count.step import Step
 from ..engines.known import check
 from ..parallel.split import split
 from ..record import replace
@@ -94,7 +96,7 @@ class Predictor:
 
     def _bounded(self, step: Step, parts: Parts) -> Parts:
         total = parts.total
-        if not hasattr(total, "shape"):
+        if not is_array(total):
             least = self.roof(step)
             return parts if total >= least else parts.times(least / total * ABOVE)
         import numpy as np
@@ -114,10 +116,10 @@ class Predictor:
         """
         import numpy as np
 
-        length = max(np.size(x) for g in step.groups for x in (g.batch, g.new_tokens, g.past))
-        out = np.empty(length)
-        for start in range(0, length, CHUNK):
-            part = slice(start, min(start + CHUNK, length))
+        steps = length(*(x for g in step.groups for x in (g.batch, g.new_tokens, g.past)))
+        out = np.empty(steps)
+        for start in range(0, steps, CHUNK):
+            part = slice(start, min(start + CHUNK, steps))
             groups = tuple(
                 Group(
                     _cut(g.batch, part),

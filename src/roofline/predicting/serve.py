@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..count.number import smaller, where
 from ..count.step import Step
 from .predictor import Predictor
 from .steptime import Parts
@@ -60,11 +61,11 @@ def steady(
     Args:
         limit: the most sequences that run at once, of all replicas; by default all.
     """
-    batch = concurrency if limit is None else _least(concurrency, limit)
+    batch = concurrency if limit is None else smaller(concurrency, limit)
     decode_step = Step.decode(batch, prompt + output // 2)
     decode = p.step(decode_step)
     # one prompt in each replica: their prefills fall into the same steps
-    replicas = _least(batch, p.case.parallel.dp)
+    replicas = smaller(batch, p.case.parallel.dp)
     mixed = p.step(Step.mixed(decode_step, Step.prefill(replicas, prompt)))
     extra = mixed.total - decode.total
     share = p.resolved.values["interleave"]
@@ -75,22 +76,6 @@ def steady(
     c = p.resolved.values
     ahead = c["burst"] * (batch - replicas) / replicas * extra
     alone = p.step(Step.prefill(replicas, prompt)).total
-    met = _where(batch > replicas, mixed.total + 0.5 * decode.total, alone)
+    met = where(batch > replicas, mixed.total + 0.5 * decode.total, alone)
     ttft = c["request.floor"] + met + ahead + queue
     return SteadyState(batch, tpot, ttft, decode, prefills, queue)
-
-
-def _least(a: Any, b: Any) -> Any:
-    if hasattr(a, "astype") or hasattr(b, "astype"):
-        import numpy as np
-
-        return np.minimum(a, b)
-    return min(a, b)
-
-
-def _where(condition: Any, yes: Any, no: Any) -> Any:
-    if hasattr(condition, "astype"):
-        import numpy as np
-
-        return np.where(condition, yes, no)
-    return yes if condition else no

@@ -20,7 +20,8 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from ..count.step import Group, Step
+from ..count.group import Group
+from ..count.step import Step
 from ..errors import InputError
 from .lengths import Lengths
 from .predictor import Predictor

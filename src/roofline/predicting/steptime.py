@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..count.step import Number
+from ..count.number import Number
 from .collective import exchange
 from .device import Device
 from .kernel import Load, Loads, smooth_max

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..count.step import Group
+from ..count.group import Group
 from ..errors import InputError
 from ..parallel.layout import Parallel
 from ..points.foreign import clean, kept

@@ -45,7 +45,7 @@ def _what(p: Prediction, words: Words) -> str:
 
 
 def _group(batch: int, new: int, past: int) -> Step:
-    from ..count.step import Group
+    from ..count.group import Group
 
     return Step("decode" if new == 1 else "prefill", (Group(batch, new, past),))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..count.step import Group, Step
+from ..count.group import Group
+from ..count.step import Step
 from ..words import Words
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import

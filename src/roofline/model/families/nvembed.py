@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...count.step import ONE, TOKENS
+from ...count.quantity import ONE, TOKENS
 from ...count.work import Operator
 from ...record import record
 from ..config import Config
