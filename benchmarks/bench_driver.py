@@ -24,7 +24,8 @@ from math import comb
 
 from roofline.engines import stepwise
 from roofline.engines.base import Job
-from roofline.engines.choose import BenchRequest, choose
+from roofline.engines.choose import choose
+from roofline.engines.chosen import BenchRequest
 
 JOB = Job("decode", 1, 32)
 

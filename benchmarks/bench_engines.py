@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 
 from roofline.engines import drive
-from roofline.engines.choose import BenchRequest, choose
+from roofline.engines.choose import choose
+from roofline.engines.chosen import BenchRequest
 from roofline.placing.gap import judge
 from roofline.placing.placed import place
 from roofline.placing.resolve import Resolver

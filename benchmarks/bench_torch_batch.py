@@ -29,7 +29,8 @@ KEPT = {
 
 def child(args: argparse.Namespace) -> None:
     from roofline.engines.base import Job
-    from roofline.engines.choose import BenchRequest, choose
+    from roofline.engines.choose import choose
+    from roofline.engines.chosen import BenchRequest
 
     request = BenchRequest(
         model=args.model,

@@ -12,7 +12,7 @@ import pytest
 from roofline.cli import main
 from roofline.engines import choose, drive, stepwise
 from roofline.engines.base import Job, Setup
-from roofline.engines.choose import BenchRequest
+from roofline.engines.chosen import BenchRequest
 from roofline.engines.plan import Plan, plan
 from roofline.engines.roofs import highest
 from roofline.errors import InputError, RooflineError

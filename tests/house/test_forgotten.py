@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import roofline
-from roofline.machine.load import VENDORS, entries
+from roofline.machine.load import entries
 from roofline.machine.load import load as load_machine
 
 SOURCE = Path(roofline.__file__).parent
@@ -176,12 +176,20 @@ def test_each_result_form_has_a_sample_and_is_in_the_documents() -> None:
 # --- an engine
 
 
-def test_each_module_of_an_engine_is_opened() -> None:
-    choose = (SOURCE / "engines/choose.py").read_text(encoding="utf-8")
+def test_each_module_of_an_engine_is_in_the_table() -> None:
+    from roofline.engines.table import ENGINES
+
+    opened = {
+        path.stem
+        for path in (SOURCE / "engines").glob("*.py")
+        if "\ndef opened(" in path.read_text(encoding="utf-8")
+    }
+    listed = {traits.module for traits in ENGINES.values()}
+    assert not opened - listed, f"ENGINES (engines/table.py) lacks {opened - listed}"
+    assert not listed - opened, f"no opened() in engines/ of {listed - opened}"
     for path in sorted((SOURCE / "engines").glob("*.py")):
-        made = "def prepare(self" in path.read_text(encoding="utf-8")
-        if made and path.stem != "base":
-            assert f"from .{path.stem} import" in choose, f"engines/choose.py opens no {path.stem}"
+        if path.stem != "base" and "def prepare(self" in path.read_text(encoding="utf-8"):
+            assert path.stem in opened, f"engines/{path.name} has no opened()"
 
 
 def test_contributing_names_files_that_are_there() -> None:
@@ -194,8 +202,8 @@ def test_contributing_names_files_that_are_there() -> None:
 
 
 def test_each_engine_that_is_driven_is_in_the_documents() -> None:
-    from roofline.cli.bench import ENGINES
     from roofline.engines.known import engines
+    from roofline.engines.table import ENGINES
 
     for name in ENGINES:
         for language in LANGUAGES:
@@ -203,7 +211,7 @@ def test_each_engine_that_is_driven_is_in_the_documents() -> None:
             assert f"`{name}`" in page or f"--engine {name}" in page, (
                 f"docs/{language}/bench.md: {name}"
             )
-        if name != "endpoint":
+        if ENGINES[name].local:
             assert name in engines(), f"engines/known.json lacks {name}"
 
 
@@ -245,13 +253,6 @@ def test_each_file_of_a_verb_is_a_verb() -> None:
 
 
 # --- a machine
-
-
-def test_vendors_are_the_files_of_the_catalogue() -> None:
-    files = stems("machine/catalogue", "*.json")
-    listed = set(VENDORS)
-    assert not files - listed, f"VENDORS (machine/load.py) lacks {files - listed}"
-    assert not listed - files, f"machine/catalogue/ lacks the files of {listed - files}"
 
 
 def test_a_machine_says_its_generation_where_its_vendor_has_some() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..engines import session
-from ..engines.choose import BenchRequest, choose
+from ..engines.choose import choose
+from ..engines.chosen import BenchRequest
 from ..engines.known import canonical
 from ..errors import InputError, RooflineError
 from ..placing.judgement import judged

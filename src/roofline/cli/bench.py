@@ -8,14 +8,13 @@ import sys
 from typing import Any
 
 from ..engines.known import canonical
+from ..engines.table import ENGINES
 from ..errors import InputError, RooflineError
 from ..files import demo
 from ..say import benched
 from ..say.screen import columns
 from ..units import parse_count, parse_quantity
 from . import options
-
-ENGINES = ("torch", "llamacpp", "endpoint")
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -91,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from ..engines.choose import BenchRequest
+    from ..engines.chosen import BenchRequest
 
     if args.gguf and args.url:
         raise InputError("--gguf is a file to run here and --url a server's: give one of them")

@@ -7,7 +7,7 @@
     close()                   everything given back
 
 The driver (`stepwise`) times steps, `bench` plans and stores. To add an engine, write a module
-with a class that does this, and put it into `ENGINES`.
+with a class that does this and `opened`, and its row in `ENGINES` (`table.py`).
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from typing import Any
 from ..count.group import Group
 from ..points import Part, Seconds
 from .base import Job, Outcome, Setup
+from .chosen import Chosen
 from .identity import of_text
 from .server import Limits, Server
 from .sse import Fault
@@ -209,3 +210,18 @@ class Endpoint:
 
     def close(self) -> None:
         """Nothing is kept open between points."""
+
+
+def opened(chosen: Chosen) -> Endpoint:
+    """The server that was asked for."""
+    r = chosen.request
+    return Endpoint(
+        str(r.url),
+        model=r.served_model,
+        known_as=r.model,
+        weights=r.weights,
+        kv=r.kv,
+        prompt=(r.contexts or (128,))[0],
+        output=r.output_tokens,
+        plain_key=r.plain_key,
+    )

@@ -11,6 +11,8 @@ import os
 from ..errors import RooflineError
 from ..results.llama_cpp import quantisation
 from .base import Job, Setup
+from .chosen import Chosen
+from .drive import Stepwise
 from .libllama import LibLlama
 
 UBATCH = 512
@@ -190,3 +192,23 @@ def _version(path: str) -> str:
         except PackageNotFoundError:
             return "xllamacpp"
     return name
+
+
+def opened(chosen: Chosen) -> Stepwise:
+    """The file in llama.cpp, or one with random weights, which leaves nothing behind."""
+    r = chosen.request
+    engine = Stepwise(
+        LlamaCpp(
+            chosen.source() or chosen.written(),
+            model=chosen.model_name,
+            weights=chosen.weights or "",
+            layers=r.layers if r.gguf is None else None,
+            threads=r.threads,
+            library=r.library,
+            sized=r.gguf is not None,
+            real=r.gguf is not None,
+        )
+    )
+    if os.name == "posix":  # mapped into memory: its name is not needed any more,
+        chosen.clean()  # and nothing is left behind even by a kill
+    return engine

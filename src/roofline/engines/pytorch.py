@@ -14,7 +14,10 @@ from typing import Any
 
 from ..errors import InputError, MissingExtra, RooflineError, UnsupportedError
 from ..model.built import plain
+from ..placing.resolve import short_config
 from .base import Job, Setup
+from .chosen import Chosen
+from .drive import Stepwise
 
 TILE = 1 << 20
 
@@ -314,3 +317,20 @@ def _narrow(torch: Any, model: Any) -> None:
         for key, child in list(module._modules.items()):
             if isinstance(child, torch.nn.Linear):
                 module._modules[key] = Narrow(child)
+
+
+def opened(chosen: Chosen) -> Stepwise:
+    """The model in PyTorch, with real weights where there are, else random ones."""
+    r = chosen.request
+    source = chosen.source()
+    return Stepwise(
+        Torch(
+            {} if source else short_config(chosen.model_name, r.layers),
+            source=source,
+            model=chosen.model_name,
+            weights=chosen.weights or "bf16",
+            layers=r.layers,
+            device=chosen.device,
+            threads=r.threads,
+        )
+    )

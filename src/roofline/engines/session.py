@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import RooflineError
 from ..points import Point, PointsWriter, read_points
 from . import drive
-from .choose import Chosen
+from .chosen import Chosen
 from .drive import Event
 
 

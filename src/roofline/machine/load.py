@@ -17,7 +17,6 @@ TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
     from typing import Any
 
-VENDORS = ("nvidia", "amd", "intel", "google", "aws", "huawei", "apple", "cpu", "other")
 MOST_BYTES = 8 << 20
 _FOLDER = os.path.join(os.path.dirname(__file__), "catalogue")
 
@@ -97,24 +96,28 @@ def find(name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     )
 
 
+def vendors() -> list[str]:
+    """The catalogue's files by name, processors and what is of no vendor of its own last."""
+    stems = [name.removesuffix(".json") for name in os.listdir(_FOLDER) if name.endswith(".json")]
+    return sorted(stems, key=lambda stem: (stem in ("cpu", "other"), stem))
+
+
 def entries() -> list[dict[str, Any]]:
     """The catalogue's entries, each with the sources of its file."""
     result = []
-    for vendor in VENDORS:
-        if os.path.isfile(os.path.join(_FOLDER, f"{vendor}.json")):
-            data = catalogue.read(f"machine/catalogue/{vendor}.json")
-            result += [{**m, "sources": data["sources"]} for m in data["machines"]]
+    for vendor in vendors():
+        data = catalogue.read(f"machine/catalogue/{vendor}.json")
+        result += [{**m, "sources": data["sources"]} for m in data["machines"]]
     return result
 
 
 def _named(name: str) -> dict[str, Any] | None:
     # The usual case, an id or alias as it is spelled: only its own entry is parsed.
-    for vendor in VENDORS:
-        if os.path.isfile(os.path.join(_FOLDER, f"{vendor}.json")):
-            text = catalogue.text_of(f"machine/catalogue/{vendor}.json")
-            if entry := catalogue.pick(text, name):
-                start = text.index("{", text.index('"sources":'))
-                return {**entry, "sources": json.JSONDecoder().raw_decode(text, start)[0]}
+    for vendor in sorted(vendors(), key=lambda stem: stem != "nvidia"):  # most are asked for there
+        text = catalogue.text_of(f"machine/catalogue/{vendor}.json")
+        if entry := catalogue.pick(text, name):
+            start = text.index("{", text.index('"sources":'))
+            return {**entry, "sources": json.JSONDecoder().raw_decode(text, start)[0]}
     return None
 
 
