@@ -181,7 +181,8 @@ def post(
     server: PageServer, body: Any, path: str = "/api/predict", **headers: str
 ) -> tuple[int, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
-    own = {"Origin": server.address.rstrip("/"), "Content-Type": "application/json", **headers}
+    own = {"Origin": server.origin, "Cookie": server.cookie, "Content-Type": "application/json"}
+    own |= headers
     connection.request("POST", path, json.dumps(body), own)
     answer = connection.getresponse()
     text = json.loads(answer.read())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +38,7 @@ def ask(server, method="POST", path="/api/model", body=None, **headers):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     own = f"127.0.0.1:{server.port}"
     sent = {"Host": own, "Origin": f"http://{own}", "Content-Type": "application/json"}
+    sent["Cookie"] = server.cookie
     sent |= {k.replace("_", "-"): v for k, v in headers.items()}
     data = json.dumps(LLAMA) if body is None and method == "POST" else body
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -109,6 +113,68 @@ def test_lengths(server):
     assert ask(server, Content_Length=str(LARGEST_CONFIG + 1))[0].status == 413
     assert ask(server, Content_Length="-5")[0].status == 411
     assert ask(server, Content_Length="many")[0].status == 411
+    assert ask(server, Content_Length="9" * 5000)[0].status == 413
+
+
+def test_only_who_opened_the_printed_address_gets_anything(server):
+    for cookie in (None, "", "roofline=1", server.cookie[:-1], server.cookie.replace("=", "=x")):
+        assert ask(server, "GET", "/", Cookie=cookie)[0].status == 403
+        assert ask(server, Cookie=cookie)[0].status == 403
+    assert ask(server, "GET", "/?key=guess", Cookie=None)[0].status == 403
+    path = server.address.removeprefix(server.origin)
+    answer, text = ask(server, "GET", path, Cookie=None)
+    assert (answer.status, answer.headers["Location"], text) == (303, "/", "")
+    given = answer.headers["Set-Cookie"]
+    assert given.startswith(server.cookie) and "HttpOnly" in given and "SameSite=Strict" in given
+    assert ask(server, "GET", "/", Cookie=f"other=1; {server.cookie}")[0].status == 200
+    with PageServer("") as other:
+        assert other.cookie.partition("=")[2] != server.cookie.partition("=")[2]
+
+
+def test_a_request_that_drips_ends(server, monkeypatch):
+    monkeypatch.setattr("roofline.page.serve.PATIENCE_S", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as one:
+        one.sendall(b"POST /api/model HTTP/1.1\r\nX: ")
+        start = time.monotonic()
+        while time.monotonic() - start < 10:
+            try:
+                one.sendall(b"a")
+                one.settimeout(0.05)
+                if one.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        assert time.monotonic() - start < 10
+    monkeypatch.undo()
+    assert ask(server)[0].status == 200
+
+
+def test_more_connections_than_are_answered_end_at_once(server, monkeypatch):
+    monkeypatch.setattr("roofline.page.serve.MOST_AT_A_TIME", 2)
+    held = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(2)]
+    try:
+        for one in held:
+            one.sendall(b"GET / HTTP/1.1\r\n")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as third:
+            assert third.recv(1) == b""
+    finally:
+        for one in held:
+            one.close()
+    monkeypatch.undo()
+    assert ask(server)[0].status == 200
+
+
+def test_readers_that_leave_are_no_news(server, capfd):
+    own = f"Host: 127.0.0.1:{server.port}\r\nOrigin: http://127.0.0.1:{server.port}\r\n"
+    own += f"Cookie: {server.cookie}\r\nContent-Type: application/json\r\n"
+    for rest in ("Content-Length: 400\r\n\r\n{", "Content-Le", "Content-Length: 2\r\n\r\n{}"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as one:
+            one.sendall(f"POST /api/model HTTP/1.1\r\n{own}{rest}".encode())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+    assert ask(server)[0].status == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_a_port_in_use_is_said(server):

@@ -104,6 +104,7 @@ def run(
     facts: Mapping[str, Any] = NOTHING,
     done: Iterable[Point] = (),
     tell: Tell = lambda event: None,
+    tick: Callable[[], None] = lambda: None,
 ) -> list[Point]:
     """Measure the jobs of a plan; returns the points, those of `done` that belong to it too.
 
@@ -119,6 +120,7 @@ def run(
         done: points of an earlier run, not measured again where they are of the same engine,
             model, machine and settings.
         tell: hears what happens.
+        tick: called between jobs, and by engines that go step by step after every step.
 
     Raises:
         RooflineError: the engine failed in job after job; the last reason.
@@ -141,10 +143,11 @@ def run(
             points.append(earlier[key])
             say("skip", earlier[key])
             continue
+        tick()
         say("start")
         load = probe.busy() if probe else None
         try:
-            outcome = measurer.measure(job, plan.seconds)
+            outcome = measurer.measure(job, plan.seconds, tick)
         except RooflineError as error:
             failures += 1
             say("fail", None, str(error))

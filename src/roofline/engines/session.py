@@ -15,6 +15,7 @@ from ..points import Point, PointsWriter, read_points
 from . import drive
 from .chosen import Chosen
 from .drive import Event
+from .interrupts import Interrupts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def run(
 
     result = os.path.exists(path)
     done = list(read_points(path, finished_only=True)) if resume and result else []
-    with PointsWriter(path) as writer:
+    with PointsWriter(path) as writer, Interrupts() as interrupts:
         measurer = probe = None
         try:
             tell(Notice("preparing", {"engine": chosen.engine, "model": chosen.model_name}))
@@ -106,7 +107,9 @@ def run(
                 facts=facts,
                 done=done,
                 tell=hear,
+                tick=interrupts.check,
             )
+            interrupts.check()
         except (KeyboardInterrupt, RooflineError) as error:
             stopped = error
         finally:

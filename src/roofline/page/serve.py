@@ -4,16 +4,25 @@ Built on the standard library's HTTP server: one reader, two addresses, nothing 
 What matters here is who may ask. It listens on the loopback only; a request must name this
 server as its host (no other name that resolves here, so DNS rebinding fails) and, where it
 changes or asks anything, come from this server's own page (so no other site can ask through
-the reader's browser). It reads no file that a request names and writes none; with a model file
-to run in the page it also hands out that file and its engine, from a fixed list of addresses.
+the reader's browser). Others who are logged in to this machine reach the loopback too: the
+address that is printed holds a secret, and whoever has not opened it gets nothing. It reads no
+file that a request names and writes none; with a model file to run in the page it also hands out
+that file and its engine, from a fixed list of addresses. A request has half a minute, and so many
+are answered at a time.
 """
 
 from __future__ import annotations
 
+import hmac
 import os
+import secrets
 import shutil
+import socket
 import sys
+import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -27,6 +36,12 @@ from .predicted import Oracle
 
 LARGEST_CONFIG = 4 << 20
 """Bytes. A config is a few kilobytes."""
+
+PATIENCE_S = 30.0
+"""Seconds for a request to arrive and be answered; files that are handed out take their time."""
+
+MOST_AT_A_TIME = 64
+"""Connections answered at a time: a browser opens about six."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -76,6 +91,11 @@ class Handler(BaseHTTPRequestHandler):
     timeout = 20
     server: PageServer
 
+    def handle_one_request(self) -> None:
+        """The next request of a connection, which has its own time."""
+        self.server.begin(self.connection)
+        super().handle_one_request()
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
@@ -83,7 +103,12 @@ class Handler(BaseHTTPRequestHandler):
         """The page."""
         if not self._asked_here():
             return
-        address = self.path.split("?")[0]
+        address, _, asked = self.path.partition("?")
+        if address == "/" and hmac.compare_digest(asked.encode(), self.server.asked.encode()):
+            self._let_in()
+            return
+        if not self._known():
+            return
         if address == "/":
             self._send(200, self.server.page, "text/html; charset=utf-8")
         elif address in self.server.files:
@@ -93,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """The model of a config, or a prediction."""
-        if not (self._asked_here() and self._asked_by_us()):
+        if not (self._asked_here() and self._asked_by_us() and self._known()):
             return
         oracle = self.server.oracle
         if self.path != "/api/model" and (oracle is None or self.path != "/api/predict"):
@@ -129,6 +154,25 @@ class Handler(BaseHTTPRequestHandler):
         self._refuse(403, "only this server's own page may ask")
         return False
 
+    def _known(self) -> bool:
+        # Whether the reader has opened the printed address: its cookie says so.
+        given = self.headers.get("Cookie", "")
+        for cookie in given.split(";"):
+            if hmac.compare_digest(cookie.strip().encode(), self.server.cookie.encode()):
+                return True
+        self._refuse(403, "open the address that 'roofline page --serve' printed, key and all")
+        return False
+
+    def _let_in(self) -> None:
+        # The key leaves the address bar; the cookie is read by no script and sent nowhere else.
+        self.send_response(303)
+        self.send_header("Location", "/")
+        self.send_header("Set-Cookie", f"{self.server.cookie}; HttpOnly; SameSite=Strict; Path=/")
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def _body(self) -> bytes | None:
         kind = self.headers.get("Content-Type", "").split(";")[0].strip().lower()
         length = self.headers.get("Content-Length", "")
@@ -136,10 +180,13 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(415, "a config is sent as application/json")
         elif not length.isascii() or not length.isdigit():
             self._refuse(411, "the length of the config is missing")
-        elif int(length) > LARGEST_CONFIG:
+        elif len(length) > 12 or int(length) > LARGEST_CONFIG:
             self._refuse(413, f"a config has at most {LARGEST_CONFIG >> 20} MiB")
         else:
-            return self.rfile.read(int(length))
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):
+                return body
+            self.close_connection = True  # the reader left in the middle
         return None
 
     def _json(self, status: int, value: Any) -> None:
@@ -157,6 +204,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
+                self.server.patient(self.connection)
                 self._head(200, size, kind, {**HEADERS, "Content-Security-Policy": POLICY})
                 shutil.copyfileobj(file, self.wfile, 1 << 20)
         except FileNotFoundError:
@@ -189,6 +237,8 @@ class PageServer(ThreadingHTTPServer):
             InputError: the port cannot be had.
         """
         self.page = page.encode()
+        self._began: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
         self.oracle = oracle
         self.files = file.addresses if file else {}
         try:
@@ -198,11 +248,60 @@ class PageServer(ThreadingHTTPServer):
             raise InputError(f"port {port} cannot be used ({reason}); try another") from None
         self.port = self.server_address[1]
         self.names = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        secret = secrets.token_urlsafe(24)
+        self.asked, self.cookie = f"key={secret}", f"roofline-{self.port}={secret}"
+
+    @property
+    def origin(self) -> str:
+        """The server without its secret."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def address(self) -> str:
-        """Where to point a browser."""
-        return f"http://127.0.0.1:{self.port}/"
+        """Where to point a browser: with the secret that lets it in."""
+        return f"{self.origin}/?{self.asked}"
+
+    def begin(self, connection: socket.socket) -> None:
+        """A request begins to arrive."""
+        with self._lock:
+            self._began[connection] = time.monotonic()
+
+    def patient(self, connection: socket.socket) -> None:
+        """What is sent now takes its time."""
+        with self._lock:
+            self._began.pop(connection, None)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, unless too many are busy."""
+        with self._lock:
+            full = len(self._began) >= MOST_AT_A_TIME
+        if full:
+            self.shutdown_request(request)
+            return
+        self.begin(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        self.patient(request)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End what has taken too long."""
+        now = time.monotonic()
+        with self._lock:
+            late = [c for c, since in self._began.items() if now - since > PATIENCE_S]
+            for connection in late:
+                del self._began[connection]
+        for connection in late:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A reader that leaves in the middle is no news; a fault of ours is one line."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            print(f"roofline: a request failed ({type(error).__name__})", file=sys.stderr)
 
 
 def serve(
@@ -215,7 +314,7 @@ def serve(
 ) -> int:
     """Serve the page until interrupted."""
     with PageServer(page, port, file, oracle) as server:
-        print(f"{server.address}  (this machine only; Ctrl-C ends it)", flush=True)
+        print(f"{server.address}  (for you on this machine only; Ctrl-C ends it)", flush=True)
         if open_browser:
             import webbrowser
 

@@ -177,8 +177,9 @@ def test_server_hands_out_the_listed_files_and_no_others(package):
     with serving(serve.PageServer("<!doctype html>", 0, file)) as server:
 
         def get(address, host=None):
+            sent = {"Cookie": server.cookie}
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
-            connection.request("GET", address, headers={"Host": host} if host else {})
+            connection.request("GET", address, headers=sent | ({"Host": host} if host else {}))
             answer = connection.getresponse()
             body = answer.read()
             connection.close()
