@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import roofline
-from roofline import Step
+from roofline import Group, Step
 from roofline.bound.arrays import Table
 from roofline.errors import InputError
 
@@ -63,3 +63,31 @@ def test_arrays_are_of_one_length_and_not_explained() -> None:
         TABLE.bounds(Step.decode(np.array([1, 2]), np.array([1, 2, 3])))
     with pytest.raises(InputError, match="arrays of them go to"):
         roofline.explain("llama-3.1-8b", "h100-sxm", Step.decode(np.array([1, 2])))
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        Group(-5), Group(0), Group(float("nan")), Group(float("inf")), Group(2, 0),
+        Group(2, 1, -3), Group("8"), Group(None), Group(True), Group(1 << 50), Group(-0.5),
+        Group(10**400),
+    ],
+)  # fmt: skip
+def test_groups_that_no_sequences_can_be_are_refused(group):
+    with pytest.raises(InputError, match=r"batch|new_tokens|past"):
+        Step("decode", (group,))
+
+
+def test_numpy_integers_in_groups_do_not_overflow():
+    step = Step("decode", (Group(np.int16(300), np.int8(1), np.int32(2047)),))
+    assert step == Step.decode(300, 2048)
+    assert all(type(n) is int for n in (step.batch, step.groups[0].past))
+    big = np.int64(1 << 39)
+    plain = Step("decode", (Group(1 << 39, 1, 1 << 39),))
+    assert CASE.bound(Step("decode", (Group(big, 1, big),))) == CASE.bound(plain)
+
+
+def test_a_step_of_no_phase_or_no_group_is_refused():
+    for phase, groups in (("decode", ()), (None, (Group(1),))):
+        with pytest.raises(InputError, match="a step is"):
+            Step(phase, groups)

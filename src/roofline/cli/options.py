@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 
 from ..bound.case import DEFAULT_USABLE, Case
-from ..count.step import Step
+from ..count.step import PHASES, Step
 from ..errors import InputError
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
@@ -22,8 +22,6 @@ TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-PHASES = ("decode", "prefill", "verify", "mixed", "encode")
 
 
 def add_model(p: argparse.ArgumentParser) -> None:

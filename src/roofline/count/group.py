@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..record import record
-from .number import Number
+from .number import Number, settled
 
 
 @record
@@ -21,6 +21,19 @@ class Group:
     new_tokens: Number = 1
     past: Number = 0
     all_logits: bool = False
+
+    def settled(self) -> Group:
+        """The group with numbers as the formulas take them.
+
+        Raises:
+            InputError: a number that no sequences can be.
+        """
+        return Group(
+            settled("batch", self.batch, 1),
+            settled("new_tokens", self.new_tokens, 1),
+            settled("past", self.past, 0),
+            self.all_logits,
+        )
 
     @property
     def context(self) -> Number:

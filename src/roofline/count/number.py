@@ -41,6 +41,19 @@ def whole(name: str, value: Number, least: int) -> Number:
     return value
 
 
+def settled(name: str, value: Number, least: int) -> Number:
+    """The same, of means too: a float is taken, where it is more than nothing.
+
+    Raises:
+        InputError: none of these, or out of range.
+    """
+    if isinstance(value, float):
+        if not (0 < value <= LARGEST or value == least == 0):
+            raise InputError(f"{name} must be from {least} to 2^40, not {float(value)!r}")
+        return float(value)
+    return whole(name, value, least)
+
+
 def _whole_array(name: str, value: Number, least: int) -> Number:
     import numpy as np
 

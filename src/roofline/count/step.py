@@ -11,8 +11,10 @@ from __future__ import annotations
 from ..errors import InputError
 from ..record import record
 from .group import Group
-from .number import Number, whole
+from .number import LARGEST, Number, whole
 from .quantity import SEQUENCES, TOKENS
+
+PHASES = ("decode", "prefill", "verify", "mixed", "encode")
 
 
 @record
@@ -30,6 +32,25 @@ class Step:
 
     phase: str
     groups: tuple[Group, ...]
+
+    def __post_init__(self) -> None:
+        """Hold the groups to what can be counted.
+
+        Raises:
+            InputError: no phase, no group, or an impossible number in one.
+        """
+        if not isinstance(self.phase, str) or not self.groups:
+            raise InputError("a step is a phase by name, of at least one group")
+        for g in self.groups:
+            batch, new, past = g.batch, g.new_tokens, g.past
+            if not (
+                type(batch) is type(new) is type(past) is int
+                and 1 <= batch <= LARGEST
+                and 1 <= new <= LARGEST
+                and 0 <= past <= LARGEST
+            ):
+                self.__dict__["groups"] = tuple(g.settled() for g in self.groups)
+                return
 
     @staticmethod
     def decode(batch: Number = 1, context: Number = 2048) -> Step:
