@@ -7,11 +7,27 @@ RooflineError             anything that roofline itself reports; exit code 1
 └── MissingExtra          a library is needed that is not here; the message has the install command
 """
 
+MOST = 2000
+"""Characters of a message at most."""
+
+
+def plain(text: str, most: int = MOST) -> str:
+    """Text that others wrote, fit to be shown: one line, no control characters, so long at most.
+
+    A message must not be able to forge a line of ours, or to steer a terminal.
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
 
 class RooflineError(Exception):
     """Anything that roofline itself reports: one sentence, no traceback."""
 
     exit_code = 1
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(plain(x) if isinstance(x, str) else x for x in said))
 
 
 class InputError(RooflineError):

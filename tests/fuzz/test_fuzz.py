@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import random
 import subprocess
 import sys
 
@@ -12,9 +13,16 @@ CORPUS = os.path.join(HERE, "corpus")
 RUNS = 300
 """Inputs a target in the suite; let it run longer by hand."""
 
-spec = importlib.util.spec_from_file_location("fuzz_harness", os.path.join(HERE, "harness.py"))
-harness = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(harness)
+
+def beside(name):
+    """A file of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(f"fuzz_{name}", os.path.join(HERE, f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+harness, mutate = beside("harness"), beside("mutate")
 
 
 def kept(name):
@@ -33,6 +41,25 @@ def test_corpus(name, monkeypatch):
         harness.one(name, data)
 
 
+MUTATED = 120
+"""Mutated inputs a target in the suite; ``make fuzz`` runs more."""
+
+
+@pytest.mark.parametrize("name", sorted(harness.TARGETS))
+def test_mutated(name, monkeypatch):
+    """Inputs like real ones, and wrong: each ends in an answer or a sentence."""
+    monkeypatch.setenv("OLLAMA_MODELS", harness.FOLDER)
+    seeds = [data for which, data in harness.seeds() if which == name]
+    rng = random.Random(name)
+    for _ in range(MUTATED):
+        data = mutate.mutated(rng.choice(seeds), rng)
+        try:
+            harness.one(name, data)
+        except BaseException as error:
+            error.add_note(f"{name}: {data[:2000]!r}")
+            raise
+
+
 def test_seeds_are_understood(monkeypatch):
     """A seed that is refused at once would teach the fuzzer nothing."""
     monkeypatch.setenv("OLLAMA_MODELS", harness.FOLDER)
@@ -44,7 +71,9 @@ def test_seeds_are_understood(monkeypatch):
             harness.TARGETS[name](data)
         except RooflineError as error:
             refused.append((name, str(error)))
-    assert {n for n, _ in refused} <= {"gguf", "safetensors", "manifest", "machine"}, refused
+    assert {n for n, _ in refused} <= {"gguf", "safetensors", "manifest", "machine", "results"}, (
+        refused
+    )
 
 
 def test_the_corpus_is_small():

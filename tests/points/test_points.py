@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,6 +33,7 @@ POINT = Point(
 )
 
 positive = st.floats(1e-9, 1e15, allow_nan=False)
+ceilings = st.floats(1e3, 1e21)
 groups = st.builds(Group, st.integers(1, 10**6), st.integers(1, 10**6), st.integers(0, 10**7))
 parts = st.builds(
     Part, st.lists(groups, min_size=1, max_size=3).map(tuple), positive, st.booleans()
@@ -41,7 +43,7 @@ points = st.builds(
     parts=st.lists(parts, min_size=1, max_size=4).map(tuple),
     seconds=st.builds(
         lambda median, share, *more: Seconds(median, share and median * share, *more),
-        positive,
+        st.floats(1e-7, 1e9),
         st.none() | st.floats(0.01, 1),
         st.none() | st.floats(0, 10),
         st.none() | st.integers(1, 10**6),
@@ -51,7 +53,7 @@ points = st.builds(
     layers=st.none() | st.integers(1, 1000),
     tokens=st.none() | positive,
     roof=st.none()
-    | st.builds(MeasuredRoof, st.none() | positive, st.dictionaries(st.text(max_size=5), positive)),
+    | st.builds(MeasuredRoof, st.none() | ceilings, st.dictionaries(st.text(max_size=5), ceilings)),
     notes=st.lists(st.text(max_size=9)).map(tuple),
     extra=st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none()),
 )
@@ -340,3 +342,33 @@ def test_lines_that_are_no_points_are_named(tmp_path: Path) -> None:
             list(read_points(str(path)))
         assert says in str(refused.value)
     assert SCHEMA == "roofline.points/1"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"seconds": {"median": 5e-324}}, "seconds.median is 5e-324"),
+        ({"seconds": {"median": 1e12}}, "seconds.median"),
+        ({"seconds": {"median": 1.0, "best": 2.0}}, "slower than the median"),
+        ({"roof": {"bandwidth": 1e-300}}, "roof.bandwidth"),
+        ({"roof": {"bandwidth": 3e12, "compute": {"bf16": 1e300}}}, "roof.compute.bf16"),
+        ({"roof": {"bandwidth": 3e12, "spread": 7}}, "roof.spread"),
+        ({"tokens": 10**400}, "tokens"),
+    ],
+)
+def test_numbers_that_no_machine_has_are_refused(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        point_from_json({**POINT.to_json(), **change}, "here")
+
+
+def test_a_roof_that_spreads_excuses_little() -> None:
+    """A spread of 1 made a point of 7.5 times its roof 'at the wall'."""
+    import roofline
+
+    roof = MeasuredRoof(3e10, {"bf16": 2e12}, {}, 1.0)
+    point = Point(
+        parts=(Part((Group(1, 1, 511),)),), seconds=Seconds(0.001), model="llama-3.1-8b",
+        weights="bf16", machine="h100-sxm", roof=roof,
+    )  # fmt: skip
+    ((placed, gap),) = roofline.place(point)
+    assert placed.share > 7 and gap.code == "suspect"

@@ -138,9 +138,9 @@ BAD = [
     ({"extends": "nothing"}, "extends 'nothing'"),
     ({"id": 3}, "id must be text"),
     ({"notes": [1]}, "notes must be"),
-    ({"families": {"amd": []}}, "families.amd must hold"),
-    ({"families": {"amd": {"residuals": 3}}}, "families.amd must hold"),
-    ({"families": {"amd": {"notes": "slow"}}}, "notes of amd must be"),
+    ({"families": {"amd": []}}, "families.amd"),
+    ({"families": {"amd": {"residuals": 3}}}, "families.amd"),
+    ({"families": {"amd": {"notes": "slow"}}}, "families.amd.notes must be"),
 ]
 
 

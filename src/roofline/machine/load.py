@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 
 from .. import catalogue
@@ -197,7 +196,7 @@ class _Reader:
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise self.wrong(f"{what} must be a number, not {short(number)}")
         least, most, meaning = _RANGES[unit]
-        if not (math.isfinite(number) and least <= number <= most):
+        if not least <= number <= most:  # a NaN is not
             raise self.wrong(
                 f"{what} is {short(number)}; it is in {meaning}, from {least:g} to {most:g}"
             )

@@ -54,6 +54,7 @@ def rules() -> dict[str, Any]:
             "segments": steps.SEGMENTS,
             "wall": gap.WALL,
             "slack": gap.SLACK,
+            "wide": gap.WIDE,
             "launch": gap.LAUNCH,
             "refuted": gap.REFUTED,
             "fixed": gap.FIXED,

@@ -31,6 +31,9 @@ and 80–100 % of a measured one."""
 SLACK = 0.005
 """Above a datasheet's roof by more than rounding is above it."""
 
+WIDE = 0.1
+"""A measured roof excuses a point above it by twice its spread, and by no more than twice this."""
+
 LAUNCH = {"gpu": 4e-6, "accelerator": 4e-6, "soc": 10e-6, "cpu": 1e-6}
 """Seconds to start one kernel where the machine's file says nothing: an assumption, and named."""
 
@@ -90,7 +93,8 @@ def judge(placed: Placed, fixed: float | None = None, floor: float | None = None
         floor: the least seconds per kernel that steps of this engine leave beside their bounds,
             from :func:`least_beside`; by default this point's own.
     """
-    slack = max(SLACK, 2 * placed.spread if placed.kind == "measured" else 0.0)
+    spread = min(placed.spread, WIDE) if placed.kind == "measured" else 0.0
+    slack = max(SLACK, 2 * spread)
     facts = tuple(_facts(placed))
     if placed.share > 1 + slack:
         within = placed.least_s / placed.seconds <= 1 + slack and placed.routing is not None
@@ -256,14 +260,13 @@ def fixed_time(placed: Sequence[Placed]) -> float | None:
 
 
 def weighted_line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Intercept and slope of y over x, each pair weighted by its relative error in y."""
-    s = sx = sy = sxx = sxy = 0.0
-    for x, y in pairs:
-        weight = 1 / y**2
-        s += weight
-        sx += weight * x
-        sy += weight * y
-        sxx += weight * x * x
-        sxy += weight * x * y
-    slope = (s * sxy - sx * sy) / (s * sxx - sx * sx)
-    return (sy - slope * sx) / s, slope
+    """Intercept and slope of y over x, each pair weighted by its relative error in y; a slope of 0
+    where one pair outweighs all others."""
+    weights = [1 / y**2 for _, y in pairs]
+    total = sum(weights)
+    x_mean = sum(w * x for w, (x, _) in zip(weights, pairs, strict=True)) / total
+    y_mean = sum(w * y for w, (_, y) in zip(weights, pairs, strict=True)) / total
+    spread = sum(w * (x - x_mean) ** 2 for w, (x, _) in zip(weights, pairs, strict=True))
+    both = sum(w * (x - x_mean) * (y - y_mean) for w, (x, y) in zip(weights, pairs, strict=True))
+    slope = both / spread if spread else 0.0
+    return y_mean - slope * x_mean, slope

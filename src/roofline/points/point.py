@@ -204,6 +204,15 @@ _TEXT = (
 )
 LAYOUT = ("tp", "pp", "dp", "ep", "microbatches")
 _NUMBERS = ("layers", "weight_bytes", "parameters", "accept", "cached", "tokens", "load")
+LARGEST = 1e30
+"""No number of a point is beyond this: products stay finite."""
+
+SECONDS = (1e-9, 1e9)
+"""A measured time is from a nanosecond to thirty years."""
+
+CEILING = (1e3, 1e21)
+"""Bytes/s and FLOP/s of a machine's ceilings: more than an abacus, less than a city of them."""
+
 _KNOWN = {
     *("schema", "devices", "layout", "parts", "seconds", "roof", "source", "settings", "notes"),
     *("extra", *_TEXT),
@@ -311,10 +320,10 @@ def _group(value: Any, where: str) -> Group:
 
 def _seconds(value: Any, where: str) -> Seconds:
     seconds = _object(value, where)
-    median = _number(seconds.get("median"), f"{where}.median")
+    median = _number(seconds.get("median"), f"{where}.median", within=SECONDS)
     if median is None:
         raise InputError(f"{where}.median is missing: the seconds all parts took together")
-    best = _number(seconds.get("best"), f"{where}.best")
+    best = _number(seconds.get("best"), f"{where}.best", within=SECONDS)
     if best is not None and best > median:
         raise InputError(f"{where}.best is {best:g}, slower than the median {median:g}")
     return Seconds(
@@ -330,10 +339,10 @@ def _roof(value: Any, where: str) -> MeasuredRoof | None:
         return None
     roof = _object(value, where)
     return MeasuredRoof(
-        _number(roof.get("bandwidth"), f"{where}.bandwidth"),
-        _numbers(roof.get("compute", {}), f"{where}.compute"),
+        _number(roof.get("bandwidth"), f"{where}.bandwidth", within=CEILING),
+        _numbers(roof.get("compute", {}), f"{where}.compute", within=CEILING),
         _numbers(roof.get("overhead", {}), f"{where}.overhead"),
-        _number(roof.get("spread"), f"{where}.spread", zero=True),
+        _number(roof.get("spread"), f"{where}.spread", zero=True, within=(0.0, 1.0)),
     )
 
 
@@ -347,10 +356,12 @@ def _source(value: Any, where: str) -> Source | None:
     return Source(name or "?", file or "?", record or 1)
 
 
-def _numbers(value: Any, where: str) -> dict[str, float]:
+def _numbers(
+    value: Any, where: str, within: tuple[float, float] = (0.0, LARGEST)
+) -> dict[str, float]:
     numbers = {}
     for name, number in _object(value, where).items():
-        checked = _number(number, f"{where}.{name}")
+        checked = _number(number, f"{where}.{name}", within=within)
         if checked is not None:
             numbers[name] = checked
     return numbers
@@ -368,7 +379,13 @@ def _text(value: Any, where: str) -> str | None:
     raise InputError(f"{where} must be a string, this is {_kind(value)}")
 
 
-def _number(value: Any, where: str, *, zero: bool = False) -> float | None:
+def _number(
+    value: Any,
+    where: str,
+    *,
+    zero: bool = False,
+    within: tuple[float, float] = (0.0, LARGEST),
+) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -379,6 +396,9 @@ def _number(value: Any, where: str, *, zero: bool = False) -> float | None:
         number = math.inf
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise InputError(f"{where} is {_short(value)}: it must be finite and positive")
+    least, most = within
+    if number and not least <= number <= most:
+        raise InputError(f"{where} is {_short(value)}: it must be from {least:g} to {most:g}")
     return value
 
 

@@ -47,6 +47,7 @@ from ..engines.known import canonical
 from ..errors import InputError, NotFound
 from ..files.whole import writing
 from ..model.config import parse_json
+from .checked import Checked
 from .device import Device
 
 FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
@@ -253,11 +254,7 @@ def from_data(data: Any, where: str) -> Profile:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise InputError(f"{where}: not a profile (its schema must be {SCHEMA})")
 
-    def table(key: str) -> dict[str, Any]:
-        value = data.get(key, {})
-        if not isinstance(value, dict):
-            raise InputError(f"{where}: {key} must be a table")
-        return value
+    checked = Checked(where)
 
     def text(key: str, default: str = "") -> str:
         value = data.get(key, default)
@@ -265,15 +262,12 @@ def from_data(data: Any, where: str) -> Profile:
             raise InputError(f"{where}: {key} must be text")
         return value
 
-    coefficients = table("coefficients")
+    coefficients = checked.table(data.get("coefficients", {}), "coefficients")
     for name, entry in coefficients.items():
         _check(name, entry, where)
     extends = text("extends", "base")
     if extends and not os.path.isfile(os.path.join(FOLDER, f"{extends}.json")):
         raise InputError(f"{where}: extends '{extends[:40]}', which is no profile of the package")
-    notes = data.get("notes", [])
-    if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
-        raise InputError(f"{where}: notes must be a list of sentences")
     return Profile(
         text("id") or "unnamed",
         text("engine"),
@@ -281,24 +275,12 @@ def from_data(data: Any, where: str) -> Profile:
         text("title"),
         extends,
         coefficients,
-        table("sources"),
-        table("fitted"),
-        table("residuals"),
-        tuple(notes),
-        _families(table("families"), where),
+        checked.sources(data.get("sources", {})),
+        checked.fitted(data.get("fitted", {})),
+        checked.residuals(data.get("residuals", {})),
+        tuple(checked.names(data.get("notes", []), "notes")),
+        checked.families(data.get("families", {})),
     )
-
-
-def _families(found: dict[str, Any], where: str) -> dict[str, Any]:
-    for label, entry in found.items():
-        if not isinstance(entry, dict) or not all(
-            isinstance(entry.get(key, {}), dict) for key in ("fitted", "residuals")
-        ):
-            raise InputError(f"{where}: families.{label[:40]} must hold fitted and residuals")
-        notes = entry.get("notes", [])
-        if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
-            raise InputError(f"{where}: notes of {label[:40]} must be a list of sentences")
-    return found
 
 
 def _check(name: str, entry: Any, where: str) -> None:
@@ -307,6 +289,8 @@ def _check(name: str, entry: Any, where: str) -> None:
     value = entry.get("value") if isinstance(entry, dict) else None
     if not known:
         raise InputError(f"{where}: '{name[:60]}' is no coefficient")
+    if not isinstance(entry.get("source", "") if isinstance(entry, dict) else "", str):
+        raise InputError(f"{where}: source of {name[:60]} must be text")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
         raise InputError(f"{where}: {name} must be a number of at least 0, not {value!r:.40}")
 

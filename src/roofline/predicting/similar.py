@@ -77,13 +77,15 @@ def _fitted(p: Predictor) -> Mapping[str, Any]:
 
 
 def _generation(machine: str) -> str:
-    from ..errors import RooflineError
-    from ..machine.load import load
+    # Of the catalogue alone: a profile's names are not read as paths.
+    from ..errors import NotFound
+    from ..machine.load import find
 
     try:
-        return load(machine).generation
-    except RooflineError:
+        entry, _ = find(machine)
+    except NotFound:
         return ""
+    return str(entry.get("generation", ""))
 
 
 def interval(

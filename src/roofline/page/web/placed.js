@@ -132,7 +132,10 @@ const beside = (p) => Math.max(0, p.seconds - p.bound_s) / (p.kernels * p.steps)
 function verdictOf(p, fixed, floor) {
   const rules = p.c.data.rules.place;
   const { kind, spread } = p.c.roof.bandwidth;
-  const slack = Math.max(rules.slack, kind === "measured" ? 2 * (spread ?? 0) : 0);
+  const slack = Math.max(
+    rules.slack,
+    kind === "measured" ? 2 * Math.min(spread ?? 0, rules.wide) : 0,
+  );
   if (p.share > 1 + slack)
     return p.routed && p.least_s / p.seconds <= 1 + slack ? "routing" : "suspect";
   if (p.share >= rules.wall[kind]) return p.binding;

@@ -149,6 +149,7 @@ interface Rules {
     segments: number;
     wall: Record<string, number>;
     slack: number;
+    wide: number;
     launch: Record<string, number>;
     refuted: number;
     fixed: number;
