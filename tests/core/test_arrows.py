@@ -18,8 +18,8 @@ import pytest
 import roofline
 
 ORDER = """
-    install errors spelled rows record pattern units catalogue words files count model machine
-    parallel bound
+    install errors limits spelled rows record pattern units catalogue words files count model
+    machine parallel bound
     points results placing measuring engines predicting evaluate api chart say page cli __main__
 """.split()
 """Each may import those before it. ``docs/*/design.md`` draw the same."""

@@ -56,6 +56,6 @@ def test_the_table_of_methods(language):
 def test_the_limits(language):
     with open(os.path.join(ROOT, "docs", language, "files.md"), encoding="utf-8") as file:
         text = file.read()
-    assert f"{gguf_header.MOST_TENSORS:,}" in text
-    assert f"{gguf_header.MOST_KEYS:,}" in text
-    assert f"{safetensors.MOST_HEADER >> 20} MB" in text
+    assert f"{gguf_header.GGUF_TENSORS:,}" in text
+    assert f"{gguf_header.GGUF_KEYS:,}" in text
+    assert f"{safetensors.SAFETENSORS_HEADER_BYTES >> 20} MB" in text

@@ -15,7 +15,7 @@ import pytest
 from roofline.errors import InputError
 from roofline.model.load import load as load_model
 from roofline.page.make import page as make_page
-from roofline.page.serve import LARGEST_CONFIG, PageServer, config_answer
+from roofline.page.serve import POSTED_BYTES, PageServer, config_answer
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -110,7 +110,7 @@ def test_bad_configs_are_refused_with_a_sentence(server, body):
 
 
 def test_lengths(server):
-    assert ask(server, Content_Length=str(LARGEST_CONFIG + 1))[0].status == 413
+    assert ask(server, Content_Length=str(POSTED_BYTES + 1))[0].status == 413
     assert ask(server, Content_Length="-5")[0].status == 411
     assert ask(server, Content_Length="many")[0].status == 411
     assert ask(server, Content_Length="9" * 5000)[0].status == 413
@@ -132,7 +132,7 @@ def test_only_who_opened_the_printed_address_gets_anything(server):
 
 
 def test_a_request_that_drips_ends(server, monkeypatch):
-    monkeypatch.setattr("roofline.page.serve.PATIENCE_S", 0.2)
+    monkeypatch.setattr("roofline.page.serve.REQUEST_SECONDS", 0.2)
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as one:
         one.sendall(b"POST /api/model HTTP/1.1\r\nX: ")
         start = time.monotonic()
@@ -152,7 +152,7 @@ def test_a_request_that_drips_ends(server, monkeypatch):
 
 
 def test_more_connections_than_are_answered_end_at_once(server, monkeypatch):
-    monkeypatch.setattr("roofline.page.serve.MOST_AT_A_TIME", 2)
+    monkeypatch.setattr("roofline.page.serve.SERVED_AT_A_TIME", 2)
     held = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(2)]
     try:
         for one in held:

@@ -34,6 +34,7 @@ POINT = Point(
 
 positive = st.floats(1e-9, 1e15, allow_nan=False)
 ceilings = st.floats(1e3, 1e21)
+words = st.text(st.characters(categories=("L", "N", "P", "S")), max_size=20)
 groups = st.builds(Group, st.integers(1, 10**6), st.integers(1, 10**6), st.integers(0, 10**7))
 parts = st.builds(
     Part, st.lists(groups, min_size=1, max_size=3).map(tuple), positive, st.booleans()
@@ -49,12 +50,12 @@ points = st.builds(
         st.none() | st.integers(1, 10**6),
     ),
     basis=st.sampled_from(["steps", "token", "first", "run"]),
-    model=st.none() | st.text(max_size=20),
+    model=st.none() | words,
     layers=st.none() | st.integers(1, 1000),
     tokens=st.none() | positive,
     roof=st.none()
     | st.builds(MeasuredRoof, st.none() | ceilings, st.dictionaries(st.text(max_size=5), ceilings)),
-    notes=st.lists(st.text(max_size=9)).map(tuple),
+    notes=st.lists(words).map(tuple),
     extra=st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none()),
 )
 

@@ -11,6 +11,7 @@ from ..engines.choose import choose
 from ..engines.chosen import BenchRequest
 from ..engines.known import canonical
 from ..errors import InputError, RooflineError
+from ..limits import BENCH_VALUES
 from ..placing.judgement import judged
 from ..placing.placed import Placed, place
 from ..placing.resolve import Resolver
@@ -150,16 +151,12 @@ def under_roof(
     return placed, None
 
 
-MOST = 64
-"""Values of a list in one run."""
-
-
 def _counts(given: int | Iterable[int] | None, what: str) -> tuple[int, ...] | None:
     if given is None:
         return None
     result = counts(given, what)
-    if len(result) > MOST:
-        raise InputError(f"{what} has {len(result)} values; {MOST} is the most for a run")
+    if len(result) > BENCH_VALUES:
+        raise InputError(f"{what} has {len(result)} values; {BENCH_VALUES} is the most for a run")
     return tuple(result.values)
 
 

@@ -12,6 +12,7 @@ from ..bound.case import DEFAULT_USABLE, Case
 from ..bound.sweep import Curve, IntRange
 from ..count.number import LARGEST
 from ..errors import InputError
+from ..limits import SWEPT_CONTEXTS, SWEPT_STEPS
 from ..machine.load import taken as taken_machine
 from ..machine.machine import Machine
 from ..model.formats import Format
@@ -132,7 +133,7 @@ def swept(
     cases = len(models) * len(machines) * len(weights) * len(caches) * len(layouts)
     lengths = 1 if contexts is None else len(contexts)
     size = cases * lengths * len(batches)
-    if size > sweeping.MOST_STEPS or lengths > sweeping.MOST_CONTEXTS:
+    if size > SWEPT_STEPS or lengths > SWEPT_CONTEXTS:
         raise InputError(f"{size:,} steps are too many for one sweep")
     result: list[Curve] = []
     refused: list[InputError] = []

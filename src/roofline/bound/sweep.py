@@ -18,8 +18,6 @@ from .case import Case, Climb, Fit
 if TYPE_CHECKING:
     from .hold import Holding
 
-MOST_STEPS = 10_000_000_000
-MOST_CONTEXTS = 100_000
 BLOCK = 65_536
 """Steps evaluated and written at a time: memory stays bounded however long the sweep."""
 
@@ -38,11 +36,17 @@ class IntRange:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def smallest(self) -> int:
+        """The smallest of them."""
+        v = self.values
+        return v[0] if isinstance(v, range) else min(v)
+
     def largest(self, most: int | None) -> int | None:
         """The largest of them that is at most ``most`` (any, if that is ``None``)."""
         v = self.values
         if most is None:
-            return max(v)
+            return v[-1] if isinstance(v, range) else max(v)
         if isinstance(v, range):
             return v[(min(most, v[-1]) - v.start) // v.step] if most >= v.start else None
         return max((x for x in v if x <= most), default=None)

@@ -17,6 +17,10 @@ from .. import __version__
 from ..say.screen import columns
 from . import endings
 
+TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
 VERBS = {
     "explain": "which ceiling a step hits, by how much, and what would change it",
     "sweep": "many steps at once: models, machines, batches, contexts, formats",
@@ -43,11 +47,18 @@ def _there(verb: str) -> bool:
     return os.path.isfile(os.path.join(os.path.dirname(__file__), f"{verb}.py"))
 
 
-def parser(only: str | None = None) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose help that cannot be written is not passed over."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        (file or sys.stderr).write(message)
+
+
+def parser(only: str | None = None) -> Parser:
     """The whole command line's parser, or one with a single verb filled in (faster)."""
     # Given a width, argparse does not look for one, which would import shutil and more.
     shape = partial(argparse.HelpFormatter, width=columns() - 2)
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="roofline",
         formatter_class=shape,
         description="Which ceiling an LLM hits, by how much, and what would change it.",

@@ -76,9 +76,9 @@ def machine(args: argparse.Namespace, on: str | None) -> Machine:
         InputError: neither a name nor figures, or wrong ones.
     """
     typed: dict[str, Any] = {
-        "bandwidth": args.bandwidth and parse_quantity(args.bandwidth, "B/s", "--bandwidth"),
-        "peak": args.peak and _peaks(args.peak),
-        "memory": args.memory and parse_quantity(args.memory, "B", "--memory"),
+        "bandwidth": _quantity(args.bandwidth, "B/s", "--bandwidth"),
+        "peak": None if args.peak is None else _peaks(args.peak),
+        "memory": _quantity(args.memory, "B", "--memory"),
     }
     typed = {name: value for name, value in typed.items() if value is not None}
     if on is not None and not typed:
@@ -91,6 +91,10 @@ def machine(args: argparse.Namespace, on: str | None) -> Machine:
     from ..machine.given import given
 
     return given(None if on is None else load_machine(on), **typed)
+
+
+def _quantity(text: str | None, unit: str, what: str) -> float | None:
+    return None if text is None else parse_quantity(text, unit, what)
 
 
 def _peaks(text: str) -> float | dict[str, float]:

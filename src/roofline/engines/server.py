@@ -17,14 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingExtra, RooflineError
+from ..limits import REPLY_BYTES
 from . import prometheus
 from .connection import address, reason, trusted
 from .key import key_for, wanted
 from .sse import Fault, Parser
 from .waves import Stream
-
-MOST_REPLY = 4 << 20
-"""Bytes of a list of models or of metrics."""
 
 MOST_NAME = 200
 """Characters of a model's name as it is shown and kept."""
@@ -246,7 +244,7 @@ class Server:
 
         Raises:
             TimeoutError: it took longer.
-            ValueError: it is longer than `MOST_REPLY`, or compressed.
+            ValueError: it is longer than `REPLY_BYTES`, or compressed.
         """
         async with asyncio.timeout(seconds), client.stream("GET", path) as answer:
             body = bytearray()
@@ -254,7 +252,7 @@ class Server:
                 raise ValueError("compressed")
             async for piece in answer.aiter_raw():
                 body += piece
-                if len(body) > MOST_REPLY:
+                if len(body) > REPLY_BYTES:
                     raise ValueError("too long")
             return answer.status_code, bytes(body)
 

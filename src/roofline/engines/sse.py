@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST = 1 << 20
-"""Bytes of one event. No honest chunk is that long."""
-
+from ..limits import EVENT_BYTES
 
 Hide = Callable[[str], str]
 
@@ -71,8 +69,8 @@ class Parser:
             Fault: malformed or error events, overlong lines.
         """
         *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > LONGEST:
-            raise Fault("malformed", f"an event longer than {LONGEST >> 20} MiB")
+        if len(self._rest) > EVENT_BYTES:
+            raise Fault("malformed", f"an event longer than {EVENT_BYTES >> 20} MiB")
         for line in lines:
             result = self._line(line.rstrip(b"\r"))
             if result is not None:

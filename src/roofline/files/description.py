@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 
 from ..errors import InputError
+from ..limits import CONFIG_BYTES
 from .regular import opened
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
     from typing import Any
-
-MOST_BYTES = 32 << 20
-"""A config.json is a few kilobytes; beyond this it is not one."""
 
 
 def short(value: Any) -> str:
@@ -23,7 +21,7 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def read_json(path: str, most: int = MOST_BYTES, *, constants: bool = False) -> Any:
+def read_json(path: str, most: int = CONFIG_BYTES, *, constants: bool = False) -> Any:
     """A JSON file, with limits on its size and depth.
 
     Args:

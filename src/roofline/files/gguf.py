@@ -15,11 +15,10 @@ import os
 import re
 
 from ..errors import InputError, NotFound
+from ..limits import GGUF_PARTS
 from .gguf_header import Gguf, GgufTensor, Header, SkippedValue, Value
 from .gguf_types import TYPES
 from .regular import opened
-
-MOST_PARTS = 10_000
 
 _SPLIT = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf\Z", re.DOTALL)
 
@@ -42,7 +41,7 @@ def read(path: str) -> Gguf:
             f"{path}: says it is one of {count} parts, so its name should end in "
             f"-00001-of-{count:05d}.gguf"
         )
-    if count > MOST_PARTS:
+    if count > GGUF_PARTS:
         raise InputError(f"{path}: says it is one of {count} parts")
     here = _integer(first, "split.no", 0, path)
     parts: list[Gguf] = []

@@ -9,18 +9,13 @@ from math import prod
 from typing import BinaryIO
 
 from ..errors import InputError, UnsupportedError
+from ..limits import GGUF_KEYS, GGUF_STRINGS, GGUF_TENSORS, GGUF_TEXT_BYTES
 from .gguf_types import TYPES
 
 MAGIC = b"GGUF"
 VERSIONS = (1, 2, 3)
 
-MOST_KEYS = 1 << 16
-MOST_TENSORS = 1 << 17
-MOST_WORDS = 4_000_000
-"""Strings walked over in all; the largest vocabularies with their merges have 0.8 million."""
 MOST_NAME = 1 << 10
-MOST_TEXT = 1 << 12
-"""Longer strings (chat templates) are skipped, not kept."""
 MOST_KEPT = 1 << 13
 """Longer arrays are skipped, their length kept."""
 CHUNK = 1 << 20
@@ -168,7 +163,7 @@ class Header:
             raise UnsupportedError(f"{self.path}: version {version} of GGUF is not known")
         self.wide = version > 1
         tensors, pairs = self._count(), self._count()
-        if tensors > MOST_TENSORS or pairs > MOST_KEYS:
+        if tensors > GGUF_TENSORS or pairs > GGUF_KEYS:
             raise self._fault(f"says it has {tensors} tensors and {pairs} metadata keys")
         metadata = self._metadata(pairs)
         entries = [self._entry() for _ in range(tensors)]
@@ -189,7 +184,7 @@ class Header:
             return self._number(_SCALARS[kind])
         if kind == _STRING:
             length = self._count()
-            if length > MOST_TEXT:
+            if length > GGUF_TEXT_BYTES:
                 self._skip(length)
                 return SkippedValue(length)
             return self._take(length).decode(errors="replace")
@@ -210,7 +205,7 @@ class Header:
         if kind != _STRING:
             raise self._fault(f"the metadata key '{key[:60]}' is an array of type {kind}")
         self.words += length
-        if self.words > MOST_WORDS:
+        if self.words > GGUF_STRINGS:
             raise self._fault(f"the metadata key '{key[:60]}' says it has {length} strings")
         if self._position + 4 * length > self.size:
             raise self._short()

@@ -13,11 +13,11 @@ import re
 from dataclasses import dataclass
 
 from ..errors import InputError, MissingExtra, RooflineError
+from ..limits import FETCHED_BYTES
 from .regular import listed, opened
 from .safetensors import INDEX
 
 FETCHED = ("config.json", "hf_quant_config.json", INDEX)
-MOST_BYTES = 32 << 20
 TIMEOUT = 10.0
 
 _NAME = re.compile(r"([\w][\w.-]{0,95})/([\w][\w.-]{0,95})(?:@([\w][\w.-]{0,95}))?\Z", re.ASCII)
@@ -162,7 +162,7 @@ def _exists(library: object, name: Name, file: str, endpoint: str) -> bool:
     if answer.status_code >= 400:
         raise RooflineError(f"{name.repo}: the hub answers {answer.status_code}")
     size = answer.headers.get("x-linked-size") or answer.headers.get("content-length") or "0"
-    if size.isascii() and size.isdigit() and int(size) > MOST_BYTES:
+    if size.isascii() and size.isdigit() and int(size) > FETCHED_BYTES:
         raise InputError(f"{name.repo}: {file} of {int(size)} bytes is not a description")
     return True
 

@@ -15,12 +15,10 @@ from math import prod
 from typing import Any
 
 from ..errors import InputError, NotFound, UnsupportedError
+from ..limits import SAFETENSORS_FILES, SAFETENSORS_HEADER_BYTES, SAFETENSORS_TENSORS
 from .description import parse_json, read_json, short
 from .regular import listed, opened
 
-MOST_HEADER = 32 << 20
-MOST_TENSORS = 1 << 20
-MOST_FILES = 4096
 INDEX = "model.safetensors.index.json"
 
 # Bits of an element.
@@ -82,7 +80,7 @@ def read(path: str) -> tuple[Tensor, ...]:
         if len(start) < 8:
             raise InputError(f"{path}: {size} bytes are too few for a safetensors file")
         length = int.from_bytes(start, "little")
-        if length > MOST_HEADER:
+        if length > SAFETENSORS_HEADER_BYTES:
             kind = _other(start)
             raise InputError(f"{path}: {kind or f'a header of {length} bytes'}: not safetensors")
         if 8 + length > size:
@@ -96,7 +94,7 @@ def read(path: str) -> tuple[Tensor, ...]:
         raise InputError(f"{path}: its header is not JSON: not safetensors")
     header = parse_json(text, path)
     header.pop("__metadata__", None)
-    if len(header) > MOST_TENSORS:
+    if len(header) > SAFETENSORS_TENSORS:
         raise InputError(f"{path}: {len(header)} tensors")
     result = [_entry(name, value, path) for name, value in header.items()]
     _check([place for _, place in result], size - 8 - length, path)
@@ -174,8 +172,8 @@ def _all(folder: str, names: list[str]) -> tuple[Tensor, ...]:
             if tensor.name in result:
                 raise InputError(f"{folder}: the tensor '{tensor.name[:60]}' is in two files")
             result[tensor.name] = tensor
-        if len(result) > MOST_TENSORS:
-            raise InputError(f"{folder}: more than {MOST_TENSORS} tensors")
+        if len(result) > SAFETENSORS_TENSORS:
+            raise InputError(f"{folder}: more than {SAFETENSORS_TENSORS} tensors")
     return tuple(result.values())
 
 
@@ -201,7 +199,7 @@ def index(data: Any, where: str) -> tuple[list[str], int | None]:
     if not isinstance(data, dict) or not isinstance(data.get("weight_map"), dict):
         raise InputError(f"{where}: an index has an object weight_map")
     files = sorted({_plain(name, where) for name in data["weight_map"].values()})
-    if len(files) > MOST_FILES:
+    if len(files) > SAFETENSORS_FILES:
         raise InputError(f"{where}: names {len(files)} files")
     about = data.get("metadata")
     total: Any = about.get("total_size") if isinstance(about, Mapping) else None

@@ -8,6 +8,7 @@ import os
 from .. import catalogue
 from ..errors import InputError, NotFound
 from ..files.description import parse_json, short
+from ..limits import MACHINE_BYTES
 from ..model.formats import PRECISIONS
 from ..record import replace
 from .machine import Ceilings, Figure, Link, Machine
@@ -16,7 +17,6 @@ TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_BYTES = 8 << 20
 _FOLDER = os.path.join(os.path.dirname(__file__), "catalogue")
 
 # What a figure may be, in SI base units: outside it, a unit was mistaken.
@@ -125,10 +125,10 @@ def from_file(path: str) -> Machine:
     if not os.path.isfile(path):
         raise NotFound(f"{path}: no such file")
     try:
-        if os.path.getsize(path) > MOST_BYTES:
+        if os.path.getsize(path) > MACHINE_BYTES:
             raise InputError(f"{path}: too large for a machine file")
         with open(path, "rb") as file:
-            text = file.read(MOST_BYTES + 1)
+            text = file.read(MACHINE_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     data: Any

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from ..errors import InputError
+from ..limits import TRACED_ENTRIES, TRACED_EXPERTS, TRACED_LAYERS, TRACED_MODULES
 from .config import LIMITS, NESTING, short
 
 DROPPED = frozenset(
@@ -19,20 +20,8 @@ DROPPED = frozenset(
     "custom_pipelines quantization_config use_pretrained_backbone use_timm_backbone".split()
 )
 
-MOST_LAYERS = 512
-"""Layers, blocks or stages of a class that is built."""
-
-MOST_EXPERTS = 1 << 12
-"""Experts of a layer of a class that is built."""
-
-MOST_MODULES = 1 << 16
-"""Layers times experts of a class that is built."""
-
 MOST_NUMBER = 1 << 53
 """Any other whole number, such as the base of rotary frequencies."""
-
-MOST_ENTRIES = 10_000
-"""Entries of a list, keys of an object, characters of a text in a config."""
 
 _LAYERS = re.compile(r"(^|_)(layers?|blocks?|stages?|depth|depths)$")
 _SIZE = re.compile(
@@ -49,10 +38,10 @@ def plain(data: dict[str, Any], where: str) -> dict[str, Any]:
     most: dict[str, int] = {}
     result = _object(data, where, most, 0)
     modules = most.get("layers", 1) * most.get("experts", 1)
-    if modules > MOST_MODULES:
+    if modules > TRACED_MODULES:
         raise InputError(
             f"{where}: {most['layers']} layers of {most['experts']} experts are too many modules "
-            f"to build (at most {MOST_MODULES})"
+            f"to build (at most {TRACED_MODULES})"
         )
     return result
 
@@ -60,7 +49,7 @@ def plain(data: dict[str, Any], where: str) -> dict[str, Any]:
 def _object(data: dict[str, Any], where: str, most: dict[str, int], depth: int) -> dict[str, Any]:
     if depth > NESTING:
         raise InputError(f"{where}: configs nested too deeply")
-    if len(data) > MOST_ENTRIES:
+    if len(data) > TRACED_ENTRIES:
         raise InputError(f"{where}: an object of {len(data)} keys")
     return {
         key: _value(key, value, where, most, depth)
@@ -74,7 +63,7 @@ def _value(key: str, value: Any, where: str, most: dict[str, int], depth: int) -
         raise InputError(f"{where}: {short(key)} is nested too deeply")
     if isinstance(value, dict):
         return _object(value, where, most, depth + 1)
-    if isinstance(value, list | str) and len(value) > MOST_ENTRIES:
+    if isinstance(value, list | str) and len(value) > TRACED_ENTRIES:
         raise InputError(f"{where}: {short(key)} has {len(value)} entries")
     if isinstance(value, list):
         return [_value(key, item, where, most, depth + 1) for item in value]
@@ -86,10 +75,10 @@ def _value(key: str, value: Any, where: str, most: dict[str, int], depth: int) -
 def _held(key: str, value: int, where: str, most: dict[str, int]) -> None:
     limit = LIMITS["vocab"] if _SIZE.search(key) else MOST_NUMBER
     if _LAYERS.search(key):
-        limit = MOST_LAYERS
+        limit = TRACED_LAYERS
         most["layers"] = max(most.get("layers", 1), value)
     elif "expert" in key and ("num" in key or key.startswith("n_")):
-        limit = MOST_EXPERTS
+        limit = TRACED_EXPERTS
         most["experts"] = max(most.get("experts", 1), value)
     if abs(value) > limit:
         raise InputError(f"{where}: {key} is {short(value)}, too large to build (at most {limit})")

@@ -27,21 +27,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ..errors import InputError, RooflineError
+from ..limits import POSTED_BYTES, REQUEST_SECONDS, SERVED_AT_A_TIME
 from ..model.config import parse_json
 from ..model.load import from_config
 from .build import embedded
 from .data import format_json, model_json
 from .live import POLICY, LiveModel
 from .predicted import Oracle
-
-LARGEST_CONFIG = 4 << 20
-"""Bytes. A config is a few kilobytes."""
-
-PATIENCE_S = 30.0
-"""Seconds for a request to arrive and be answered; files that are handed out take their time."""
-
-MOST_AT_A_TIME = 64
-"""Connections answered at a time: a browser opens about six."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -180,8 +172,8 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(415, "a config is sent as application/json")
         elif not length.isascii() or not length.isdigit():
             self._refuse(411, "the length of the config is missing")
-        elif len(length) > 12 or int(length) > LARGEST_CONFIG:
-            self._refuse(413, f"a config has at most {LARGEST_CONFIG >> 20} MiB")
+        elif len(length) > 12 or int(length) > POSTED_BYTES:
+            self._refuse(413, f"a config has at most {POSTED_BYTES >> 20} MiB")
         else:
             body = self.rfile.read(int(length))
             if len(body) == int(length):
@@ -274,7 +266,7 @@ class PageServer(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, unless too many are busy."""
         with self._lock:
-            full = len(self._began) >= MOST_AT_A_TIME
+            full = len(self._began) >= SERVED_AT_A_TIME
         if full:
             self.shutdown_request(request)
             return
@@ -290,7 +282,7 @@ class PageServer(ThreadingHTTPServer):
         """End what has taken too long."""
         now = time.monotonic()
         with self._lock:
-            late = [c for c, since in self._began.items() if now - since > PATIENCE_S]
+            late = [c for c, since in self._began.items() if now - since > REQUEST_SECONDS]
             for connection in late:
                 del self._began[connection]
         for connection in late:

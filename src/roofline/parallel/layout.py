@@ -13,12 +13,10 @@ devices = tp · dp · pp, and ep divides tp · dp
 from __future__ import annotations
 
 from ..errors import InputError
+from ..limits import DEVICES
 from ..machine.links import divisors
 from ..model.formats import parse
 from ..record import record
-
-MOST = 1 << 20
-"""Devices in all, beyond any machine."""
 
 
 @record
@@ -54,9 +52,9 @@ class Parallel:
             value = getattr(self, name)
             if value is None and name == "microbatches":
                 continue
-            if type(value) is not int or not 1 <= value <= MOST:
+            if type(value) is not int or not 1 <= value <= DEVICES:
                 raise InputError(f"{name} must be a whole number from 1, not {value!r}")
-        if type(self.redundant) is not int or not 0 <= self.redundant <= MOST:
+        if type(self.redundant) is not int or not 0 <= self.redundant <= DEVICES:
             raise InputError(f"redundant experts must be a whole number, not {self.redundant!r}")
         if self.redundant and self.ep == 1:
             raise InputError("redundant experts are placed by expert parallelism: they need ep")
@@ -68,8 +66,10 @@ class Parallel:
                 )
         if self.microbatches is not None and self.pp == 1:
             raise InputError("microbatches go through a pipeline: they need pp of 2 or more")
-        if self.devices > MOST:
-            raise InputError(f"tp × dp × pp is {self.devices} devices; at most {MOST} are counted")
+        if self.devices > DEVICES:
+            raise InputError(
+                f"tp × dp × pp is {self.devices} devices; at most {DEVICES} are counted"
+            )
         if self.width % self.ep:
             fit = ", ".join(map(str, divisors(self.width)))
             raise InputError(

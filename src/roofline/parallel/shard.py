@@ -11,12 +11,13 @@ left over goes to the stages before the last one, which has the head.
 from __future__ import annotations
 
 from ..errors import InputError, UnsupportedError
+from ..limits import DEVICES
 from ..machine.links import divisors
 from ..model.ffn import Experts
 from ..model.model import Layer, Model
 from ..model.parts import LayerPart
 from ..record import replace
-from .layout import MOST, Parallel
+from .layout import Parallel
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _would(model: Model, layout: Parallel) -> str:
 
     def works(tp: int, ep: int) -> bool:
         width = tp * layout.dp
-        if width % ep or width * layout.pp > MOST:
+        if width % ep or width * layout.pp > DEVICES:
             return False
         try:
             for part in parts:

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from ..errors import InputError
 from ..files.description import parse_json
+from ..limits import POINT_BYTES
 from .point import Point, point_from_json
-
-LONGEST_LINE = 64 * 2**20
-"""Bytes. A longer line is no point; reading it would only fill memory."""
 
 
 def read_points(path: str, *, finished_only: bool = False) -> Iterator[Point]:
@@ -26,11 +24,11 @@ def read_points(path: str, *, finished_only: bool = False) -> Iterator[Point]:
     try:
         with open(path, "rb") as file:
             number = 0
-            while line := file.readline(LONGEST_LINE + 1):
+            while line := file.readline(POINT_BYTES + 1):
                 number += 1
                 where = f"{path}, line {number}"
-                if len(line) > LONGEST_LINE:
-                    raise InputError(f"{where}: longer than {LONGEST_LINE >> 20} MiB, no point")
+                if len(line) > POINT_BYTES:
+                    raise InputError(f"{where}: longer than {POINT_BYTES >> 20} MiB, no point")
                 if not line.strip():
                     continue
                 try:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..limits import KEPT_CHARACTERS, KEPT_ITEMS, KEPT_LEVELS
+
 TEXTS = frozenset(
     """
     accelerator accelerators attention attention_backend attn_backend backend backends browser
@@ -36,14 +38,6 @@ SECRETS = re.compile(
     "|authtoken|hftoken|privatekey|session|signature|webhook|license|jwt|pwd|login|username|email"
 )
 """In a field's name, without its punctuation: the whole field goes, whatever is in it."""
-
-LONGEST = 200
-"""Characters of a text, and of a field's name."""
-
-MOST_ITEMS = 256
-"""Items of a list, fields of an object."""
-
-DEEPEST = 8
 
 _NUMBER = re.compile(
     r"[-+]?[\d.,]{1,20}(?:[eE][-+]?\d{1,3})?\s?(?:%|[KMGTkmun]?i?(?:B|s|x)(?:/s)?)?"
@@ -78,7 +72,7 @@ def clean(text: str) -> str:
 
 def _line(text: str) -> str:
     text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= KEPT_CHARACTERS else f"{text[:KEPT_CHARACTERS]}…"
 
 
 def _text(text: str) -> str:
@@ -92,7 +86,9 @@ def _named(key: str) -> bool:
     """Whether a field's name is one, and none of something secret."""
     bare = re.sub(r"[^a-z0-9]", "", key.lower())
     looks = any(pattern.search(key) for pattern in (_AT, _URL, _KNOWN, _OPAQUE))
-    return len(key) <= LONGEST and key.isprintable() and not looks and not SECRETS.search(bare)
+    return (
+        len(key) <= KEPT_CHARACTERS and key.isprintable() and not looks and not SECRETS.search(bare)
+    )
 
 
 def kept(value: Any, key: str = "", depth: int = 0) -> Any:
@@ -110,14 +106,14 @@ def kept(value: Any, key: str = "", depth: int = 0) -> Any:
         if _NUMBER.fullmatch(value.strip()) and sum(c.isdigit() for c in value) <= 15:
             return value
         return _text(value) if _plain(key) in TEXTS else None
-    if depth > DEEPEST:
+    if depth > KEPT_LEVELS:
         return None
     if isinstance(value, Mapping):
-        named = [(str(k), v) for k, v in value.items() if _named(str(k))][:MOST_ITEMS]
+        named = [(str(k), v) for k, v in value.items() if _named(str(k))][:KEPT_ITEMS]
         result = {k: kept(v, k, depth + 1) for k, v in named}
         return {k: v for k, v in result.items() if v is not None and v not in ({}, [])}
     if isinstance(value, list | tuple):
-        items = [kept(item, key, depth + 1) for item in value[:MOST_ITEMS]]
+        items = [kept(item, key, depth + 1) for item in value[:KEPT_ITEMS]]
         return [item for item in items if item is not None and item not in ({}, [])]
     return None
 

@@ -18,7 +18,7 @@ from types import TracebackType
 
 from ..errors import InputError
 from ..files.whole import sync_folder
-from .file import LONGEST_LINE
+from ..limits import POINT_BYTES
 from .point import SCHEMA, Point, point_from_json
 
 HEAD = f'{{"schema": "{SCHEMA}", '.encode()
@@ -108,7 +108,7 @@ class PointsWriter:
         """The first line that is not empty, its end included."""
         os.lseek(self._fd, 0, os.SEEK_SET)
         with os.fdopen(os.dup(self._fd), "rb") as file:
-            while line := file.readline(LONGEST_LINE):
+            while line := file.readline(POINT_BYTES):
                 if line.strip():
                     return line
         return b""
@@ -116,7 +116,7 @@ class PointsWriter:
     def _tail(self) -> tuple[bytes, int]:
         """What follows the last newline, and where it begins; as much of it as a line may have."""
         start, block, pieces = self._size, 1 << 16, []
-        while start > 0 and self._size - start <= LONGEST_LINE:
+        while start > 0 and self._size - start <= POINT_BYTES:
             step = min(block, start)
             data = self._read(start - step, step)
             newline = data.rfind(b"\n")

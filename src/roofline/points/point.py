@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..count.group import Group
-from ..errors import InputError
+from ..errors import InputError, plain
+from ..limits import NAME_CHARACTERS
 from ..parallel.layout import Parallel
 from ..record import replace
 
@@ -271,7 +272,7 @@ def point_from_json(line: Any, where: str) -> Point:
         roof=_roof(line.get("roof"), f"{where}: roof"),
         source=_source(line.get("source"), f"{where}: source"),
         settings=_object(line.get("settings", {}), f"{where}: settings"),
-        notes=tuple(notes),
+        notes=tuple(plain(note, NAME_CHARACTERS) for note in notes),
         extra=extra,
         **texts,
     )
@@ -375,7 +376,7 @@ def _object(value: Any, where: str) -> dict[str, Any]:
 
 def _text(value: Any, where: str) -> str | None:
     if value is None or isinstance(value, str):
-        return value
+        return plain(value, NAME_CHARACTERS) if value else value
     raise InputError(f"{where} must be a string, this is {_kind(value)}")
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from ..errors import InputError
-
-MOST_LINES = 1_000_000
+from ..limits import LENGTHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,8 @@ def given(pairs: Iterable[tuple[int, int]]) -> Lengths:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"{where}: not a pair of prompt and output tokens: {str(pair)[:40]}")
         result.append(_pair((str(pair[0]), str(pair[1])), where))
-        if len(result) > MOST_LINES:
-            raise InputError(f"--lengths: more than {MOST_LINES:,} requests")
+        if len(result) > LENGTHS:
+            raise InputError(f"--lengths: more than {LENGTHS:,} requests")
     if not result:
         raise InputError("--lengths: no requests in it")
     return observed(result)
@@ -107,8 +106,8 @@ def read(path: str) -> Lengths:
             rows = _json_rows(file, path) if _is_json(file) else _csv_rows(file, path)
             for where, cells in rows:
                 pairs.append(_pair(cells, where))
-                if len(pairs) > MOST_LINES:
-                    raise InputError(f"{path}: more than {MOST_LINES:,} requests")
+                if len(pairs) > LENGTHS:
+                    raise InputError(f"{path}: more than {LENGTHS:,} requests")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:

@@ -46,13 +46,15 @@ from .. import catalogue
 from ..engines.known import canonical
 from ..errors import InputError, NotFound
 from ..files.whole import writing
+from ..limits import PROFILE_BYTES
 from ..model.config import parse_json
 from .checked import Checked
 from .device import Device
 
 FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 SCHEMA = "roofline.profile/1"
-MOST_BYTES = 4 << 20
+SLOWEST = 1e-6
+"""Shares of a ceiling are at least this: time would have no end."""
 
 OPTIONAL = frozenset(("collective.once", "linear.intake"))
 """Coefficients that a profile may do without: no such limit, or no such way."""
@@ -237,10 +239,10 @@ def from_file(path: str) -> Profile:
     """The profile of a JSON file."""
     try:
         with open(path, "rb") as file:
-            text = file.read(MOST_BYTES + 1)
+            text = file.read(PROFILE_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(text) > MOST_BYTES:
+    if len(text) > PROFILE_BYTES:
         raise InputError(f"{path}: too large for a profile")
     return from_data(parse_json(text, path), path)
 
@@ -291,8 +293,11 @@ def _check(name: str, entry: Any, where: str) -> None:
         raise InputError(f"{where}: '{name[:60]}' is no coefficient")
     if not isinstance(entry.get("source", "") if isinstance(entry, dict) else "", str):
         raise InputError(f"{where}: source of {name[:60]} must be text")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
-        raise InputError(f"{where}: {name} must be a number of at least 0, not {value!r:.40}")
+    least = SLOWEST if {"compute", "bandwidth"} & set(bare.split(".")) else 0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < 1e6:
+        raise InputError(
+            f"{where}: {name} must be a number of at least {least:g}, not {value!r:.40}"
+        )
 
 
 def save(profile: Profile, path: str) -> None:

@@ -23,14 +23,12 @@ from dataclasses import dataclass, field
 from ..count.group import Group
 from ..count.step import Step
 from ..errors import InputError
+from ..limits import SIMULATED_STEPS
 from .lengths import Lengths
 from .predictor import Predictor
 
 BUDGET = 8192
 """Tokens of a step, running sequences included: engines' usual default."""
-
-MOST_STEPS = 400_000
-"""A workload that needs more is far too long."""
 
 MOST_REQUESTS = 4096
 """Counted near the most that is served: there times depend on luck, and the answer says so."""
@@ -171,6 +169,9 @@ def _room(p: Predictor, longest: int) -> float:
     return float(places) * longest
 
 
+TOO_LONG = "this workload takes too many steps to simulate: fewer or shorter requests"
+
+
 class _Load:
     """Requests without end, at random times of a rate or whenever asked for."""
 
@@ -208,10 +209,15 @@ class _Engine:
 
     def run(self, load: _Load, warm: int, requests: int, concurrency: int = 0) -> Simulated:
         """Until the first ``requests`` have finished, of which ``warm`` do not count."""
+        prompt, output = load.lengths.mean
+        if (
+            requests * (prompt + output) / self.budget > SIMULATED_STEPS
+        ):  # tokens, over a step's most
+            raise InputError(TOO_LONG)
         self.waiting.extend(load.take(0.0) for _ in range(concurrency))
         left = requests - warm
         started = False
-        for _ in range(MOST_STEPS):
+        for _ in range(SIMULATED_STEPS):
             while load.next_at <= self.now:
                 self.waiting.append(load.take(self.now))
             if not self.waiting and not self.running:
@@ -230,9 +236,7 @@ class _Engine:
                     self.waiting.append(load.take(self.now))
             if started and not left:
                 return self._summary(warm, requests)
-        raise InputError(
-            "this workload takes too many steps to simulate: fewer or shorter requests"
-        )
+        raise InputError(TOO_LONG)
 
     def _step(self) -> None:
         self._admit()

@@ -6,22 +6,20 @@ line, one after another, or in one array), everything else line by line. Tables 
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
 from ..errors import InputError
+from ..limits import LINE_CHARACTERS, RECORD_CHARACTERS
 
 CHUNK = 1 << 16
-LARGEST_RECORD = 64 * 2**20
-"""Characters of one JSON object. A longer one is refused: it would not fit in memory."""
-
-LONGEST_LINE = 2**20
-"""Characters of one line of text. A longer one is cut; no number stands that far out."""
-
 EMBEDDED = 2**20
 """Characters of one JSON object within a text."""
 
@@ -42,11 +40,13 @@ def opened(path: str) -> Iterator[IO[str]]:
         if path == "-":
             yield sys.stdin
         else:
-            with open(path, "rb") as raw:
-                wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes
-            encoding = "utf-16" if wide else "utf-8-sig"
-            with open(path, encoding=encoding, errors="replace", newline="") as file:
-                yield file
+            with open(path, "rb") as raw:  # once: a pipe gives what it holds only once
+                if stat.S_ISCHR(os.fstat(raw.fileno()).st_mode) and not raw.isatty():
+                    raise InputError(f"{path}: a device, which may never end; not a file")
+                wide = raw.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes
+                encoding = "utf-16" if wide else "utf-8-sig"
+                with io.TextIOWrapper(raw, encoding, errors="replace", newline="") as file:
+                    yield file
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
 
@@ -84,9 +84,9 @@ def json_objects(stream: IO[str], start: str = "") -> Iterator[dict[str, Any]]:
             if done or not _unfinished(error, len(buffer)):
                 raise InputError(f"not JSON: {_reason(error)}") from None
             buffer, position = buffer[position:], 0
-            if len(buffer) > LARGEST_RECORD:
+            if len(buffer) > RECORD_CHARACTERS:
                 raise InputError(
-                    f"one object is longer than {LARGEST_RECORD >> 20} MiB; "
+                    f"one object is longer than {RECORD_CHARACTERS >> 20} MiB; "
                     "save the result without its per-request lists"
                 ) from None
             more = stream.read(max(CHUNK, len(buffer)))
@@ -118,13 +118,13 @@ def lines(stream: IO[str], start: str = "") -> Iterator[str]:
     while True:
         *whole, buffer = buffer.split("\n")
         for line in whole:
-            yield from line[:LONGEST_LINE].rstrip("\r").split("\r")
-        if len(buffer) > 2 * LONGEST_LINE:
-            buffer = buffer[:LONGEST_LINE]
+            yield from line[:LINE_CHARACTERS].rstrip("\r").split("\r")
+        if len(buffer) > 2 * LINE_CHARACTERS:
+            buffer = buffer[:LINE_CHARACTERS]
         more = stream.read(CHUNK)
         if not more:
             if buffer:
-                yield from buffer[:LONGEST_LINE].rstrip("\r").split("\r")
+                yield from buffer[:LINE_CHARACTERS].rstrip("\r").split("\r")
             return
         buffer += more
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from ..errors import InputError
+from ..limits import RECORD_CHARACTERS
 from ..points.point import Point, Source
 from ..record import replace
 from . import own
 from .containers import (
     CHUNK,
-    LARGEST_RECORD,
     Embedded,
     is_json,
     json_objects,
@@ -145,11 +145,11 @@ class File:
 
     def _yaml(self, stream: IO[str], head: str) -> Iterator[Item]:
         text = head
-        while len(text) <= LARGEST_RECORD and (more := stream.read(CHUNK)):
+        while len(text) <= RECORD_CHARACTERS and (more := stream.read(CHUNK)):
             text += more
         try:
-            if len(text) > LARGEST_RECORD:
-                raise InputError(f"longer than {LARGEST_RECORD >> 20} MiB; save it as JSON")
+            if len(text) > RECORD_CHARACTERS:
+                raise InputError(f"longer than {RECORD_CHARACTERS >> 20} MiB; save it as JSON")
             record = parse(text)
         except InputError as error:
             if "\nbenchmarks:" not in f"\n{head}":

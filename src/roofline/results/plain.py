@@ -8,6 +8,7 @@ has its unit in its name. Decimal commas are read where another sign parts the c
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -242,6 +243,8 @@ def _value(record: Record, column: str) -> float | None:
     if not found:
         raise InputError(f"{column} is {text[:40]!r}, not a number")
     number = _digits(found.group(1).strip(), column)
+    if not math.isfinite(number):
+        raise InputError(f"{column} is {text[:40]!r}, beyond any number that is measured")
     return number if number > 0 else None
 
 

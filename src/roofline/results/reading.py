@@ -14,6 +14,7 @@ from typing import Any
 
 from ..count.group import Group
 from ..errors import InputError
+from ..limits import POINT_GROUPS, POINT_PARTS
 from ..parallel.layout import Parallel
 from ..points.foreign import clean, kept
 from ..points.point import (
@@ -35,9 +36,6 @@ _CHECKED = ("seconds", "best", "batch", "context", "accept", "requests", "parame
 UNKNOWN = "context-unknown"
 """The note on a decode whose context nobody said: its cache is left out, so that its share of the
 roof is a lower bound."""
-
-MOST_PARTS = 512
-MOST_GROUPS = 65_536
 
 
 class Incomplete(InputError):
@@ -306,7 +304,7 @@ def chunked(batch: int, prompt: int, depth: int = 0, chunk: int | None = None) -
     if chunk is None or chunk < 1 or batch * prompt <= chunk:
         return [Part((Group(batch, prompt, depth),))]
     if prompt % chunk == 0:  # every sequence is cut alike
-        if prompt // chunk <= MOST_PARTS:
+        if prompt // chunk <= POINT_PARTS:
             return [
                 Part((Group(1, chunk, depth + start),), batch) for start in range(0, prompt, chunk)
             ]
@@ -315,7 +313,7 @@ def chunked(batch: int, prompt: int, depth: int = 0, chunk: int | None = None) -
         return [Part((Group(together, prompt, depth),), batch // together)]
     steps = math.ceil(batch * prompt / chunk)
     if (
-        steps > MOST_PARTS or batch + steps > MOST_GROUPS
+        steps > POINT_PARTS or batch + steps > POINT_GROUPS
     ):  # too many to list: as many steps, all at the mean depth
         width = max(1, round(batch * prompt / steps))
         return [Part((Group(1, width, depth + max(0, prompt - width) // 2),), steps)]

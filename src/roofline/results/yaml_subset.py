@@ -11,9 +11,7 @@ import re
 from typing import Any
 
 from ..errors import InputError
-
-DEEPEST = 64
-"""Levels of nesting; no result file has as many."""
+from ..limits import YAML_LEVELS
 
 _START = re.compile(
     r"^(?:---[^\S\n]*\n)?(?:[^\S\n]*(?:#.*)?\n)*"
@@ -72,7 +70,7 @@ class _Parser:
         return None
 
     def _block(self, indent: int, depth: int) -> Any:
-        if depth > DEEPEST:
+        if depth > YAML_LEVELS:
             raise self._error()
         result = self._peek()
         if result is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..bound import sweep as sweeping
 from ..errors import InputError
+from ..limits import TABLE_LINES
 from ..units import digits, percent, seconds, si
 from ..words import Words
 from . import capacity, table
@@ -20,7 +21,6 @@ STEP = (
     "model", "machine", "weights", "context", "batch", "intensity", "bound", "step", "speed",
     "fits",
 )  # fmt: skip
-MOST_LINES = 20_000
 MOST_UNFIT = 12
 """Curves whose smallest batch does not fit that are spoken of one by one."""
 
@@ -31,6 +31,9 @@ def text(curves: Sequence[sweeping.Curve], words: Words, *, steps: bool = False)
     Raises:
         InputError: so many steps are no table.
     """
+    size = sum(len(c.batches) for c in curves) if steps else 0
+    if size > TABLE_LINES:
+        raise InputError(f"{size:,} lines are no table to read: use --format csv or jsonl")
     yield from _unfit(curves, words)
     several = any(not c.case.parallel.single for c in curves)
     names = [n for n in CURVE if several or n not in SEVERAL]
@@ -41,18 +44,15 @@ def text(curves: Sequence[sweeping.Curve], words: Words, *, steps: bool = False)
     legend += [words("sweep.legend.verify")] if any(c.phase == "verify" for c in curves) else []
     yield "\n" + words.joined(legend, "sentences")
     if steps:
-        size = sum(len(c.batches) for c in curves)
-        if size > MOST_LINES:
-            raise InputError(f"{size:,} lines are no table to read: use --format csv or jsonl")
         rows = [row for c in curves for row in _steps(c, words)]
         yield "\n" + table.render([words(f"sweep.{n}") for n in STEP], rows, 3)
 
 
 def _unfit(curves: Sequence[sweeping.Curve], words: Words) -> Iterator[str]:
     # What does not fit comes first, with what would hold it.
-    result = [c for c in curves if c.fit.holds(min(c.batches.values)) is False]
+    result = [c for c in curves if c.fit.holds(c.batches.smallest) is False]
     for c in result[:MOST_UNFIT]:
-        batch = min(c.batches.values)
+        batch = c.batches.smallest
         yield words(
             "sweep.unfit",
             model=c.case.model.name,
@@ -92,7 +92,7 @@ def _speed(value: float, fits: bool) -> str:
 
 def _summary(c: sweeping.Curve, words: Words, names: list[str]) -> tuple[str, ...]:
     climb, fit = c.climb, c.fit
-    smallest = min(c.batches.values)
+    smallest = c.batches.smallest
     best = c.batches.largest(fit.max_batch)
     one, most = c.at(smallest), c.at(best) if best else None
     shown = most or one

@@ -20,21 +20,10 @@ from math import comb
 from typing import Any, TypeVar
 
 from ...errors import InputError
+from ...limits import EXPRESSION_CHARACTERS, EXPRESSION_SECONDS, EXPRESSION_WAYS, EXPRESSIONS
 
 NAME = 80
 """Characters of a module's name, in counting the ways of trying one."""
-
-MOST_WAYS = 10**8
-"""Ways of trying one name: five open repeats in a row, or 26 alternatives doubled."""
-
-MOST_EXPRESSIONS = 4096
-"""Expressions of one config."""
-
-MOST_TEXT = 1 << 18
-"""Characters of all expressions of one config."""
-
-MOST_SECONDS = 4.0
-"""Of this thread's time, for all names that a config's lists are held against."""
 
 _T = TypeVar("_T")
 
@@ -55,10 +44,10 @@ class Effort:
         """
         self.expressions += 1
         self.text += len(text)
-        if self.expressions > MOST_EXPRESSIONS or self.text > MOST_TEXT:
+        if self.expressions > EXPRESSIONS or self.text > EXPRESSION_CHARACTERS:
             raise InputError(
-                f"{where}: more than {MOST_EXPRESSIONS} expressions, or {MOST_TEXT} characters of "
-                "them, in one config"
+                f"{where}: more than {EXPRESSIONS} expressions, or {EXPRESSION_CHARACTERS} "
+                "characters of them, in one config"
             )
 
     def spend(self, find: Callable[[str], _T], name: str, where: str) -> _T:
@@ -67,9 +56,9 @@ class Effort:
         Raises:
             InputError: the config's lists have taken longer than they may.
         """
-        if self.seconds > MOST_SECONDS:
+        if self.seconds > EXPRESSION_SECONDS:
             raise InputError(
-                f"{where}: its lists take more than {MOST_SECONDS:g} s to hold against the "
+                f"{where}: its lists take more than {EXPRESSION_SECONDS:g} s to hold against the "
                 "model's modules; '--weights FORMAT' counts it as one format"
             )
         began = time.thread_time()
@@ -139,7 +128,9 @@ def is_tame(expression: str, *, anywhere: bool = False) -> bool:
         return False
     opened += anywhere  # each place is tried, as if .*? stood before it
     return (
-        opened <= 8 and choices <= MOST_WAYS and choices * comb(NAME + opened, opened) <= MOST_WAYS
+        opened <= 8
+        and choices <= EXPRESSION_WAYS
+        and choices * comb(NAME + opened, opened) <= EXPRESSION_WAYS
     )
 
 
@@ -157,7 +148,7 @@ def _ways(items: list[Any]) -> tuple[int, int]:
     for op, argument in items:
         more, times = _ways_of(str(op), argument)
         opened += more
-        choices = min(choices * times, MOST_WAYS + 1)
+        choices = min(choices * times, EXPRESSION_WAYS + 1)
     return opened, choices
 
 

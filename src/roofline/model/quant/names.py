@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from ...errors import InputError
+from ...limits import NAME_CHARACTERS
 from .expressions import compiled, effort
 
 # Words for the same thing, in lists and in paths alike.
@@ -46,9 +47,6 @@ _FUSED = {
 }  # fmt: skip
 
 _T = TypeVar("_T")
-
-LONGEST = 4096
-"""Characters of one name in a list; no module's name is as long."""
 
 
 def words(text: str) -> str:
@@ -126,7 +124,7 @@ class Names:
         self._expressions: list[tuple[re.Pattern[str], str]] = []
         self.experts: dict[str, set[int]] = {}
         for pattern in patterns:
-            if len(pattern) > LONGEST:
+            if len(pattern) > NAME_CHARACTERS:
                 raise InputError(f"{where} has a name of {len(pattern)} characters")
             if pattern:
                 self._add(pattern, where)
