@@ -317,3 +317,14 @@ def test_job_numbers_are_checked() -> None:
         else:
             with pytest.raises(InputError):
                 Job("decode", batch, length)
+
+
+@pytest.mark.parametrize("named", [None, "llama-3.2-1b"])
+def test_a_file_that_our_reader_refuses_reaches_no_engine(
+    tmp_path: Path, named: str | None
+) -> None:
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(b"GGUF\x03\x00\x00\x00" + b"\xff" * 100)
+    request = BenchRequest(model=named, engine="llamacpp", gguf=str(path), batches=(1,))
+    with pytest.raises(InputError, match=r"broken\.gguf"):
+        choose.choose(request)

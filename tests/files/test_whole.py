@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +106,74 @@ def test_a_figure_that_fails_leaves_the_one_before(
     assert "No space left" in capsys.readouterr().err
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["paper.svg"]
+
+
+def test_another_name_of_the_file_shows_the_new_content(tmp_path: Path) -> None:
+    path, other = tmp_path / "x.html", tmp_path / "kept.html"
+    path.write_text("old and longer")
+    os.link(path, other)
+    with writing(str(path)) as file:
+        file.write("new")
+    assert (path.read_text(), other.read_text()) == ("new", "new")
+    assert path.stat().st_nlink == 2 and sorted(os.listdir(tmp_path)) == ["kept.html", "x.html"]
+
+
+KILLED = """
+import os, sys
+from roofline.files.whole import writing
+with writing(sys.argv[1]) as file:
+    file.write("half")
+    file.flush()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_kill_leaves_nothing_but_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    path.write_text("old")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=env)
+    assert done.returncode == -9
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["x.html"]
+
+
+FAILING = ("open", "link", "replace", "fsync", "write", "chmod", "stat")
+CALLS = 40
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("linked", [False, True], ids=["one name", "two names"])
+def test_whichever_call_fails_the_file_is_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: int, linked: bool
+) -> None:
+    """The n-th call of the system's failing, for every n; two names are one file written through,
+    which a disk that fails in the middle may leave half written: there the new one is beside it."""
+    real = getattr(os, name)
+    for n in range(1, CALLS):
+        folder = tmp_path / f"{n}"
+        folder.mkdir()
+        path = folder / "x.html"
+        path.write_text("old")
+        if linked:
+            os.link(path, folder / "kept.html")
+        seen = 0
+
+        def fails(*args: object, n: int = n, **kwargs: object) -> object:
+            nonlocal seen
+            seen += 1
+            if seen == n:
+                raise OSError(error, os.strerror(error))
+            return real(*args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, fails)
+            with contextlib.suppress(OSError), writing(str(path)) as file:
+                file.write("new")
+        assert path.read_text() in ("old", "new")
+        left = set(os.listdir(folder)) - {"x.html", "kept.html"}
+        assert not left or name in ("unlink",), left
+        if seen < n:
+            break
+    else:
+        pytest.fail(f"{name} is called without end")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..count.group import Group
 from ..count.step import Step
 from ..errors import InputError
+from ..files.written import json_text
 from ..record import record
 from ..units import parse_count
 from .arrays import Bounds, Table
@@ -203,7 +204,7 @@ def jsonl(curves: Sequence[Curve], write: Callable[[str], Any]) -> None:
         names = ("model", "machine", "devices", "layout", "weights", "kv")
         labels: dict[str, Any] = dict(zip(names, _labels(c), strict=True))
         labels |= {"devices": c.case.parallel.devices, "phase": c.phase}
-        head = json.dumps(labels, ensure_ascii=False)[:-1].replace("%", "%%")
+        head = json_text(labels)[:-1].replace("%", "%%")
         row = (
             head
             + f', "context": {c.context}, "batch": %d, "intensity": %.9g, "ridge": '
@@ -221,7 +222,13 @@ def _labels(c: Curve) -> tuple[str, ...]:
     return (case.model.name, case.machine.id, str(layout.devices), name, case.weights, case.kv)
 
 
+FORMULA = ("=", "+", "-", "@")
+"""A cell that begins so is computed by spreadsheets."""
+
+
 def _quoted(text: str) -> str:
+    if text.startswith(FORMULA):
+        text = "'" + text
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
 
 

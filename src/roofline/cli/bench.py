@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
@@ -11,6 +10,7 @@ from ..engines.known import canonical
 from ..engines.table import ENGINES
 from ..errors import InputError, RooflineError
 from ..files import demo
+from ..files.written import json_text
 from ..say import benched
 from ..say.screen import columns
 from ..units import parse_count, parse_quantity
@@ -172,7 +172,7 @@ def _report(args: argparse.Namespace, points: list[Any], request: Any, words: An
         print(words("bench.unplaced", reason=str(refused)), file=sys.stderr)
     if args.json:
         for item, result in judged(placed):
-            print(json.dumps(line(item, result), ensure_ascii=False))
+            print(json_text(line(item, result)))
         return
     if placed:
         print(text(placed, words, columns=columns()))

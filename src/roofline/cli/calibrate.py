@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..files.written import json_text
 from . import options
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def run(args: argparse.Namespace) -> int:
         why = error.strerror or error
         raise InputError(f"{args.out}: cannot be written: {why}") from None
     if args.json:
-        import json
-
-        print(json.dumps(_json(found, args.out), ensure_ascii=False, indent=2))
+        print(json_text(_json(found, args.out), 2))
         return 0
     from ..say import calibrated
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..bound.explanation import explain_case
+from ..files.written import json_text
 from ..say.screen import columns
 from . import options
 
@@ -42,12 +43,10 @@ def run(args: argparse.Namespace) -> int:
     answer = explain_case(case, options.step(args, case.model))
     seen = _seen(args.achieved, answer) if args.achieved is not None else None
     if args.json:
-        import json
-
         data = answer.to_json()
         if seen is not None:
             data["achieved"] = seen.to_json()
-        print(json.dumps(data, ensure_ascii=False, indent=2))
+        print(json_text(data, 2))
         return 0
     from ..say import answer as say
 

@@ -6,6 +6,7 @@ import argparse
 
 from .. import catalogue
 from ..errors import NotFound
+from ..files.written import json_text
 from ..machine.load import entries, from_data, is_here, load
 from ..machine.machine import Machine
 from ..words import Words
@@ -43,10 +44,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     result = _find(args.name)
     if args.json:
-        import json
-
         data = {"schema": "roofline.machines/1", "machines": [m.to_json() for m in result]}
-        print(json.dumps(data, ensure_ascii=False, indent=2))
+        print(json_text(data, 2))
         return 0
     from ..say import machines as speak
 
@@ -65,11 +64,9 @@ def _diff(args: argparse.Namespace, say: Words) -> None:
 
     a, b = load(args.diff[0]), load(args.diff[1])
     if args.json:
-        import json
-
         rows = [row.to_json() for row in diff.diff(a, b)]
         data = {"schema": "roofline.machines.diff/1", "a": a.name, "b": b.name, "figures": rows}
-        print(json.dumps(data, ensure_ascii=False, indent=2))
+        print(json_text(data, 2))
     else:
         print(difference(a, b, say))
 

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, RooflineError
+from ..files.written import json_text
 from ..say.screen import columns
 from ..words import Words
 from . import options
@@ -163,6 +164,5 @@ def options_of(args: argparse.Namespace) -> Any:
 
 
 def _json(data: Any) -> None:
-    import json
 
-    print(json.dumps(data, ensure_ascii=False, indent=2))
+    print(json_text(data, 2))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..count.step import Step
 from ..errors import UnsupportedError
+from ..files.written import json_text
 from ..model.load import entries, from_entry, load
 from ..model.model import Model
 from ..units import parse_count
@@ -53,9 +54,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         result = [_row(e, context) for e in entries() if _fits(e, words)]
     if args.json:
-        import json
-
-        print(json.dumps({"schema": "roofline.models/1", "models": result}, indent=2))
+        print(json_text({"schema": "roofline.models/1", "models": result}, 2))
         return 0
     if not result:
         print(say("list.none", words=" ".join(args.filter)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..bound.case import ALONE
 from ..errors import InputError
+from ..files.written import json_text
 from ..parallel.layout import Parallel
 from ..say.screen import columns
 from ..units import parse_quantity
@@ -82,7 +82,7 @@ def _files(args: argparse.Namespace) -> int:
     result = placings(results.points(args.files, options.unsaid(args)), resolver, aside)
     if args.json:
         for placed, gap in judgements(result):
-            print(json.dumps(line(placed, gap), ensure_ascii=False))
+            print(json_text(line(placed, gap)))
     else:
         from ..say.summary import text
 
@@ -166,7 +166,7 @@ def _one(args: argparse.Namespace) -> int:
         )
     )
     if args.json:
-        print(json.dumps(line(placed, gap.judge(placed)), ensure_ascii=False))
+        print(json_text(line(placed, gap.judge(placed))))
         return 0
     from ..say.summary import text
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..files.written import json_text
 from ..say.screen import columns
 from ..units import WHOLE, decimal_hint, parse_count, plain
 from . import options
@@ -84,9 +85,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(NO_ENCODING.format(name=case.model.name))
     result = _ask(args, Predictor(case, load_profile(args.engine)))
     if args.json:
-        import json
-
-        print(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+        print(json_text(result.to_json(), 2))
         return 0
     from ..say import predicted as say
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..files.whole import writing
+from ..files.written import json_text
 from . import options
 
 if TYPE_CHECKING:
@@ -70,10 +71,8 @@ def run(args: argparse.Namespace) -> int:
     if args.rows:
         _write(args.rows, scores)
     if args.json:
-        import json
-
         data = {**to_json(scores), "without_data": without}
-        print(json.dumps(data, ensure_ascii=False, indent=2))
+        print(json_text(data, 2))
         return 0
     from ..say import evaluated as report
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 
-from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
-from ..files import demo
+from ..errors import InputError, MissingExtra, RooflineError
+from ..files import demo, gguf
 from ..machine.load import is_here
 from ..model.load import load
 from ..model.model import Model
@@ -104,12 +104,9 @@ def _model(request: BenchRequest, device: str) -> tuple[str, Model | None]:
     if request.gguf is not None and request.model is None:
         if demo.is_demo(request.gguf):
             return demo.NAME, load(demo.NAME)
-        try:
-            return request.gguf, load(request.gguf, request.as_type)
-        except (UnsupportedError, NotFound):
-            raise
-        except InputError:
-            return request.gguf, None
+        return request.gguf, load(request.gguf, request.as_type)
+    if request.gguf is not None and not demo.is_demo(request.gguf):
+        gguf.read(request.gguf)  # what our reader refuses reaches no engine, whatever it is called
     if request.model is not None:
         return request.model, load(request.model, request.as_type)
     memory = _memory(device) or 8e9

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from ..files import demo
+from ..files import demo, scratch
 from ..machine.load import is_here
 from .drive import Measurer
 from .plan import Plan
@@ -118,7 +117,7 @@ class Chosen:
         from ..placing.resolve import short_config
         from .random_gguf import write
 
-        folder = tempfile.mkdtemp(prefix="roofline-")
+        folder = scratch.folder()
         self._folder.append(folder)
         path = os.path.join(folder, "random.gguf")
         config = short_config(self.model_name, self.request.layers)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -55,20 +57,63 @@ def _replacing(path: str) -> Iterator[int]:
         raise OSError(errno.EINVAL, "no file has such a name")
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
-    handle, part = tempfile.mkstemp(prefix=f".{name[:40]}-", suffix=".part", dir=folder)
+    handle, part = _beside(folder, name)
     try:
         try:
             yield handle
             os.fsync(handle)
+            part = part or _named(handle, folder, name)
         finally:
             os.close(handle)
         _like(part, path)
-        os.replace(part, path)
+        _put(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
     sync_folder(folder)
+
+
+def _beside(folder: str, name: str) -> tuple[int, str]:
+    """A new file in the folder and its name: none where the system has files without, which
+    vanish with the process however it dies."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600), ""
+    return tempfile.mkstemp(prefix=f".{name[:40]}-", suffix=".part", dir=folder)
+
+
+def _named(handle: int, folder: str, name: str) -> str:
+    """A name for a file that has none, just before it takes the other's place."""
+    beside = os.open(folder, os.O_RDONLY)
+    try:
+        for _ in range(100):
+            part = f".{name[:40]}-{secrets.token_hex(4)}.part"
+            # With a folder's handle linkat() is called, which follows the link to the file.
+            with contextlib.suppress(FileExistsError):
+                os.link(f"/proc/self/fd/{handle}", part, dst_dir_fd=beside, follow_symlinks=True)
+                return os.path.join(folder, part)
+    finally:
+        os.close(beside)
+    raise OSError(errno.EEXIST, "no free name beside it")
+
+
+def _put(part: str, path: str) -> None:
+    """The new file in the place of the old one; one that has other names is written through, so
+    that all of them show it."""
+    try:
+        names = os.stat(path).st_nlink
+    except OSError:
+        names = 0
+    if names < 2:
+        os.replace(part, path)
+        return
+    with open(part, "rb") as new, open(path, "r+b") as old:
+        shutil.copyfileobj(new, old, 1 << 20)
+        old.truncate()
+        old.flush()
+        os.fsync(old.fileno())
+    os.unlink(part)
 
 
 def _like(part: str, path: str) -> None:

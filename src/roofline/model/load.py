@@ -254,7 +254,7 @@ def from_file(path: str, as_type: str | None = None) -> Model:
     # config.json or NAME_config.json: its quantisation lies beside it under the same name
     sibling = base.removesuffix("config.json") + "hf_quant_config.json"
     beside = os.path.join(folder, sibling)
-    sidecar = read_json(beside, constants=True) if os.path.isfile(beside) else None
+    sidecar = read_json(beside, constants=True) if os.path.lexists(beside) else None
     if base == "config.json" and (description := _description(folder)):
         sidecar = {"description": read_json(description, constants=True)}
     title = os.path.basename(os.path.abspath(folder))

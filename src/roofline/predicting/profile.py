@@ -35,7 +35,6 @@ what the others were fitted on; so do notes that concern them alone.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +45,7 @@ from .. import catalogue
 from ..engines.known import canonical
 from ..errors import InputError, NotFound
 from ..files.whole import writing
+from ..files.written import json_text
 from ..limits import PROFILE_BYTES
 from ..model.config import parse_json
 from .checked import Checked
@@ -303,5 +303,4 @@ def _check(name: str, entry: Any, where: str) -> None:
 def save(profile: Profile, path: str) -> None:
     """Write a profile; the file is whole or not there."""
     with writing(path) as file:
-        json.dump(profile.to_json(), file, ensure_ascii=False, indent=1)
-        file.write("\n")
+        file.write(json_text(profile.to_json(), 1) + "\n")
