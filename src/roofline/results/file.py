@@ -29,6 +29,8 @@ from .yaml_subset import is_yaml, parse
 
 Item = Reading | Point
 
+BEYOND = "a number in it is beyond any that is measured"
+
 LONG = 8192
 """Characters of a line of text that are read."""
 
@@ -229,6 +231,9 @@ class File:
                 self._number += 1
                 source = Source(reading.format, self._path, self._number)
                 yield replace(self._around.fill(reading), source=source)
+        except (OverflowError, ZeroDivisionError) as error:
+            where = f"{self._path}, record {self._number + 1}"
+            raise InputError(f"{where}: {BEYOND} ({error})") from None
         except InputError as error:
             if not lenient:
                 where = f"{self._path}, record {self._number + 1}"
