@@ -3,6 +3,7 @@
 # make test-all  the same, and the oracles that rarely change: before an issue is resolved
 # make format  write Python, JavaScript and style sheets in their one form
 # make fuzz    a million mutated inputs to every reader, a quarter of an hour
+# make lowest  the tests of the core with the oldest libraries that are allowed
 # make docs    write the help pages in docs/ from --help
 
 VENV ?= .venv
@@ -17,7 +18,7 @@ BROWSER := tests/page
 # Mutated inputs a target for `make fuzz`.
 RUNS ?= 60000
 
-.PHONY: test test-all check setup docs format bench fuzz
+.PHONY: test test-all check setup docs format bench fuzz lowest
 
 test: setup check
 
@@ -45,6 +46,9 @@ format:
 
 fuzz:
 	$(PYTHON) tests/fuzz/long.py --runs $(RUNS)
+
+lowest:
+	python3 scripts/lowest
 
 bench:
 	$(PYTHON) benchmarks/speed.py
