@@ -6,9 +6,9 @@ import json
 import os
 
 from .. import catalogue
-from ..errors import InputError, NotFound
+from ..errors import InputError, NotFound, plain
 from ..files.description import parse_json, short
-from ..limits import MACHINE_BYTES
+from ..limits import MACHINE_BYTES, NAME_CHARACTERS
 from ..model.formats import PRECISIONS
 from ..record import replace
 from .machine import Ceilings, Figure, Link, Machine
@@ -176,7 +176,7 @@ class _Reader:
             return ()
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
             raise self.wrong(f"{name} must be a list of sentences")
-        return tuple(value)
+        return tuple(plain(sentence, NAME_CHARACTERS) for sentence in value)
 
     def preferred(self) -> str:
         value = self.text(self.data, "ceilings")
@@ -188,7 +188,7 @@ class _Reader:
         value = of.get(name, default)
         if not isinstance(value, str):
             raise self.wrong(f"{name} must be text, not {short(value)}")
-        return value
+        return plain(value, NAME_CHARACTERS)
 
     def figure(self, value: Any, what: str, unit: str, kind: str = "datasheet") -> Figure:
         given = value if isinstance(value, dict) else {"value": value}

@@ -7,8 +7,9 @@ that a structural key that no reader understood is refused rather than ignored.
 
 from __future__ import annotations
 
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError, UnsupportedError, plain
 from ..files.description import parse_json, read_json, short
+from ..limits import NAME_CHARACTERS
 from . import keys
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
@@ -39,7 +40,7 @@ class Config:
 
     def __init__(self, data: dict[str, Any], where: str) -> None:
         self.data = data
-        self.where = where
+        self.where = plain(where, NAME_CHARACTERS)
         self.seen: set[str] = set()
         self.aliases: dict[str, tuple[str, ...]] = {}
         self.defaults: dict[str, Any] = {}

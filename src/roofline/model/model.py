@@ -6,7 +6,8 @@ from operator import attrgetter
 
 from ..count.quantity import ROWS, SEQUENCES, TOKENS
 from ..count.work import Operator, Work
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, plain
+from ..limits import NAME_CHARACTERS
 from ..record import field, record, replace
 from . import formats
 from .formats import BF16, Format
@@ -189,7 +190,11 @@ class Model:
     _work: dict[Any, Work] = field(default_factory=dict, compare=False)
 
     def altered(self, **changes: Any) -> Model:
-        """A copy with other attributes, and nothing kept from this one's work."""
+        """A copy with other attributes, and nothing kept from this one's work. Names and sources,
+        which others may have written, are one line."""
+        for name in ("name", "source"):
+            if name in changes:
+                changes[name] = plain(changes[name], NAME_CHARACTERS)
         return replace(self, **changes)
 
     @property

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, plain
+from ..limits import NAME_CHARACTERS
 
 KINDS = ("seen", "machine", "model", "both")
 WIDEST = 50.0
@@ -48,7 +49,7 @@ class Checked:
         good = isinstance(value, list) and len(value) <= MOST_NAMES
         if not good or not all(isinstance(x, str) for x in value):
             raise self.wrong(f"{what[:80]} must be a list of texts")
-        return list(value)
+        return [plain(x, NAME_CHARACTERS) for x in value]
 
     def number(self, value: Any, what: str, least: float, most: float) -> float:
         """A number in a range.

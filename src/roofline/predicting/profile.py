@@ -43,10 +43,10 @@ from typing import Any
 
 from .. import catalogue
 from ..engines.known import canonical
-from ..errors import InputError, NotFound
+from ..errors import InputError, NotFound, plain
 from ..files.whole import writing
 from ..files.written import json_text
-from ..limits import PROFILE_BYTES
+from ..limits import NAME_CHARACTERS, PROFILE_BYTES
 from ..model.config import parse_json
 from .checked import Checked
 from .device import Device
@@ -262,7 +262,7 @@ def from_data(data: Any, where: str) -> Profile:
         value = data.get(key, default)
         if not isinstance(value, str):
             raise InputError(f"{where}: {key} must be text")
-        return value
+        return plain(value, NAME_CHARACTERS)
 
     coefficients = checked.table(data.get("coefficients", {}), "coefficients")
     for name, entry in coefficients.items():

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, plain
+from ..limits import NAME_CHARACTERS
 
 Record = Mapping[str, Any]
 
@@ -88,7 +89,7 @@ def text(record: Record, *names: str) -> str | None:
     for name in names:
         value = record.get(name)
         if isinstance(value, str) and value.strip():
-            return value.strip()
+            return plain(value.strip(), NAME_CHARACTERS)
     return None
 
 
