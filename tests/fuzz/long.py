@@ -18,7 +18,7 @@ import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MEMORY = 2 << 30
+MEMORY = 1 << 30
 """Bytes of address space a target has beyond what it starts with."""
 
 PATIENCE_S = 10

@@ -154,10 +154,11 @@ class PointsWriter:
                 f"{self.path}: was moved, replaced or written to by others since this run began; "
                 "the point was not written"
             )
-        if self._whole < self._size:
-            os.ftruncate(self._fd, self._whole)
-            self._size = self._whole
+        self._done = 0
         try:
+            if self._whole < self._size:
+                os.ftruncate(self._fd, self._whole)
+                self._size = self._whole
             self._write(self._mend + data)
             os.fsync(self._fd)
         except OSError as error:
