@@ -237,3 +237,33 @@ def test_intervals_hold_on_machines_never_seen() -> None:
     for covered in judged.values():
         assert 0.85 <= covered.mean <= 0.95, covered
     assert judged["llama.cpp decode Metal"].width < 1.6
+
+
+def test_a_format_that_is_not_known_is_set_aside_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_gemm(tmp_path, "w4a8_mxfp4_mxfp8")
+    rows = tmp_path / "rows.csv"
+    line = ["validate", str(tmp_path), "--only", "gemm", "--as-shipped", "--rows", str(rows)]
+    assert main([*line, "--lang", "en"]) == 0
+    assert "a number format that is not known: w4a8_mxfp4_mxfp8" in capsys.readouterr().out
+    head = rows.read_text().split("\n")[0].split(",")
+    assert len(set(head)) == len(head), "two columns of one name"
+
+
+def test_a_cell_that_is_no_number_costs_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_gemm(tmp_path, "bfloat16", m="many")
+    assert main(["validate", str(tmp_path), "--only", "gemm", "--as-shipped"]) == 2
+    assert "column m: missing, or not a number" in capsys.readouterr().err
+
+
+def write_gemm(folder: Path, last: str, m: str = "64") -> None:
+    """Matrix products in bf16, and one more."""
+    lines = ["system,framework,version,device,gemm_dtype,m,n,k,latency_ms,source"]
+    for i in range(40):
+        size = 512 * (1 + i % 8)
+        lines.append(f"h100_sxm,TRTLLM,1,H100,bfloat16,{16 << i % 5},{size},4096,0.0{5 + i % 4},s")
+    lines.append(f"h100_sxm,TRTLLM,1,H100,{last},{m},4096,4096,0.05,s")
+    (folder / "gemm.csv").write_text("\n".join(lines) + "\n")

@@ -109,10 +109,12 @@ def _write(path: str, scores: list[Score]) -> None:
     from ..evaluate.suite import ATTRIBUTES
     from ..say.evaluated import PREDICTORS
 
+    # A predictor may be called as an attribute is: 'machine left out', 'model left out'.
+    names = [f"{p}_left_out" if p in ATTRIBUTES else p for p in PREDICTORS]
     try:
         with writing(path, newline="") as file:
             out = csv.writer(file)
-            out.writerow(["suite", *ATTRIBUTES, "scored", "measured_s", *PREDICTORS])
+            out.writerow(["suite", *ATTRIBUTES, "scored", "measured_s", *names])
             for s in scores:
                 for i, row in enumerate(s.suite.rows):
                     result = [s.predictions[p][i] if p in s.predictions else "" for p in PREDICTORS]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..predicting.fit import Prior
-from .data import Row, Rule, by, column, read, sort_out
+from .data import Row, Rule, by, column, in_known_formats, read, sort_out
 from .kernels import OVER, Kernels, known
-from .suite import Suite
+from .suite import Suite, first_with
 
 SUSPECT = Rule(
     "twice too fast (TensorRT-LLM on A100)",
@@ -30,7 +30,8 @@ PREFILL = {
 
 def attention(folder: str) -> list[Suite]:
     """Attention in decode."""
-    rows, aside = sort_out(known(read(folder, "generation_attention")), [SUSPECT])
+    stated, unread = in_known_formats(known(read(folder, "generation_attention")), "kv_cache_dtype")
+    rows, aside = sort_out(stated, [SUSPECT])
     suites = []
     for (engine, dtype), group in by(rows, "framework", "kv_cache_dtype"):
         c = 1.0 if dtype == "fp8" else 2.0
@@ -53,14 +54,14 @@ def attention(folder: str) -> list[Suite]:
                 aside=aside if engine == "TRTLLM" else None,
             )
         )
-    return suites
+    return first_with(suites, unread)
 
 
 def context(folder: str) -> list[Suite]:
     """Attention of prompts."""
     import numpy as np
 
-    rows = known(read(folder, "context_attention"))
+    rows, unread = in_known_formats(known(read(folder, "context_attention")), "attn_dtype")
     suites = []
     for (_, dtype), group in by(rows, "framework", "attn_dtype"):
         batch, length, heads, kv, width = (
@@ -85,7 +86,7 @@ def context(folder: str) -> list[Suite]:
                 scored=bound > OVER,
             )
         )
-    return suites
+    return first_with(suites, unread)
 
 
 def _heads(row: Row) -> str:

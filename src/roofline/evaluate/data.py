@@ -122,6 +122,18 @@ def sort_out(rows: Iterable[Row], rules: Iterable[Rule]) -> tuple[list[Row], dic
     return kept, {name: n for name, n in aside.items() if n}
 
 
+def in_known_formats(rows: Iterable[Row], name: str) -> tuple[list[Row], dict[str, int]]:
+    """The rows whose number format, in that column, is known, and how many are of each other."""
+    kept, aside = [], dict[str, int]()
+    for row in rows:
+        if row.get(name) in FORMATS:
+            kept.append(row)
+        else:
+            rule = f"a number format that is not known: {str(row.get(name))[:40]}"
+            aside[rule] = aside.get(rule, 0) + 1
+    return kept, aside
+
+
 def by(rows: Iterable[Row], *keys: str) -> Iterable[tuple[tuple[Any, ...], list[Row]]]:
     """Rows in groups that share the values of some columns: values, rows."""
     result: dict[tuple[Any, ...], list[Row]] = {}
@@ -134,4 +146,7 @@ def column(rows: Iterable[Row], name: str) -> Any:
     """A column as an array."""
     import numpy as np
 
-    return np.array([row[name] for row in rows], float)
+    try:
+        return np.array([row[name] for row in rows], float)
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"column {name}: missing, or not a number in every row") from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..model import formats
 from ..predicting.fit import Prior
-from .data import FORMATS, Row, by, column, read
+from .data import FORMATS, Row, by, column, in_known_formats, read
 from .kernels import OVER, Kernels, known
-from .suite import Suite
+from .suite import Suite, first_with
 
 PRIORS = {
     "linear.compute": Prior(1.0, 0.2, 0.1, 1.3),
@@ -19,8 +19,9 @@ QUANTISE = {"quantise": Prior(3.0, 1.0, 1e-2, 30.0)}
 
 def gemm(folder: str) -> list[Suite]:
     """The suites of ``gemm.csv``."""
-    rows = known(read(folder, "gemm"))
-    return [_suite(group, dtype) for (_, dtype), group in by(rows, "framework", "gemm_dtype")]
+    rows, aside = in_known_formats(known(read(folder, "gemm")), "gemm_dtype")
+    groups = by(rows, "framework", "gemm_dtype")
+    return first_with([_suite(group, dtype) for (_, dtype), group in groups], aside)
 
 
 def _suite(group: list[Row], dtype: str) -> Suite:

@@ -137,3 +137,10 @@ class Suite:
             if (others & self.scored).any():
                 out[own] = self.bound[own] * np.median(ratio[others & self.scored])
         return out
+
+
+def first_with(suites: list[Suite], aside: Mapping[str, int]) -> list[Suite]:
+    """The suites, of which the first tells what was set aside of all."""
+    if suites:
+        suites[0].aside = {**suites[0].aside, **aside}
+    return suites
