@@ -1,5 +1,7 @@
 """Bandwidth probes of a CPU: read, copy and triad, per level, on one core and on all."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -76,7 +78,8 @@ class Arena:
     def __init__(self, crew: Crew, total: int, huge: bool = True) -> None:
         """Take ``total`` bytes over all threads, on huge pages or small ones.
 
-        Raises RooflineError when there is no room.
+        Raises:
+            RooflineError: there is no room.
         """
         self.crew = crew
         self.note = "" if huge else ", small pages"
@@ -184,7 +187,11 @@ def cache_seen(figures: dict[str, Estimate]) -> int | None:
 
 
 def self_check(native: Native) -> None:
-    """Run every kernel once on numbers that differ everywhere. Raises RooflineError if one errs."""
+    """Run every kernel once on numbers that differ everywhere.
+
+    Raises:
+        RooflineError: one errs.
+    """
     import numpy as np
 
     size = 1 << 16

@@ -6,6 +6,8 @@ system's setting stays as it is). Small pages can be asked for as well: they
 scatter over the banks of the memory, and copying is sometimes faster so.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import mmap

@@ -6,6 +6,8 @@ probe that was to find the fastest. Within one run the better figure then
 becomes the ceiling, and the file says where it came from.
 """
 
+from __future__ import annotations
+
 from ..record import replace
 from .sampling import Estimate
 

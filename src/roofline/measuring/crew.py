@@ -5,6 +5,8 @@ lock. Nobody spins while waiting: two busy-waiting threads on two contended
 cores collapse a hundredfold.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import queue
@@ -48,7 +50,7 @@ class Crew:
         """Number of threads."""
         return len(self.cores)
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> Crew:
         """Use as a context manager: the threads end with it."""
         return self
 
@@ -87,7 +89,7 @@ class Crew:
         self,
         index: int,
         core: Core,
-        inbox: "queue.SimpleQueue[tuple[Task, threading.Barrier] | None]",
+        inbox: queue.SimpleQueue[tuple[Task, threading.Barrier] | None],
     ) -> None:
         if hasattr(os, "sched_setaffinity"):
             with contextlib.suppress(OSError):  # a narrower cpuset than the one we were told of

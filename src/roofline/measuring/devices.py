@@ -1,5 +1,7 @@
 """What can be measured here, and what would be needed for the rest."""
 
+from __future__ import annotations
+
 import importlib.util
 import shutil
 from dataclasses import dataclass

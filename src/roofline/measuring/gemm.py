@@ -7,6 +7,8 @@ that is possible; the file says which is which.
 Every product is checked once against fp64 on a corner of the result.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +66,7 @@ class Library(Protocol):
         shape: Shape,
         layout: Layout = "k×n",
         weights: Sequence[Any] | None = None,
-    ) -> "Product":
+    ) -> Product:
         """Prepare one product."""
         ...
 
@@ -172,7 +174,11 @@ def wall(call: Callable[[], object], calls: int) -> Window:
 
 
 def check(library: str, precision: str, product: Product) -> None:
-    """Compare a corner of one product with fp64. Raises RooflineError when it is wrong."""
+    """Compare a corner of one product with fp64.
+
+    Raises:
+        RooflineError: it is wrong.
+    """
     import numpy as np
 
     got, exact = product.corner()

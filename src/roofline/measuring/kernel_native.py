@@ -4,6 +4,8 @@
 Linux, macOS and Windows. Compiling all kernels takes a fraction of a second.
 """
 
+from __future__ import annotations
+
 import ctypes
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +86,11 @@ def vector_bytes(arch: str, features: dict[str, bool]) -> int:
 
 
 def compile_kernels(width: int | None = None) -> Native:
-    """Compile for the host. Raises MissingExtra when llvmlite is not installed."""
+    """Compile for the host.
+
+    Raises:
+        MissingExtra: llvmlite is not installed.
+    """
     try:
         import llvmlite
         import llvmlite.binding as llvm

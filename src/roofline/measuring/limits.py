@@ -5,6 +5,8 @@ of Linux control groups (v1 and v2) are read from the process's own group up to
 the root; the tightest limit counts.
 """
 
+from __future__ import annotations
+
 import math
 import os
 from dataclasses import dataclass

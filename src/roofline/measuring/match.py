@@ -5,6 +5,8 @@ the sheet's roof may only be drawn beside the measured one when chip, form and
 memory size all fit exactly one entry. Nothing is guessed.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

@@ -4,6 +4,8 @@ Decode at batch 1 runs thousands of small kernels a second; where each waits
 for its launch, no ceiling of bytes or FLOPs is the one that binds.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -6,6 +6,8 @@ its best, and stores read the line they are about to overwrite, which the byte
 count of copy does not see. Main memory is still found within a fifth.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +23,11 @@ class PortableArena:
     """Three NumPy arrays per thread, first touched by it."""
 
     def __init__(self, crew: Crew, total: int) -> None:
-        """Take ``total`` bytes over all threads. Raises RooflineError when there is no room."""
+        """Take ``total`` bytes over all threads.
+
+        Raises:
+            RooflineError: there is no room.
+        """
         import numpy as np
 
         self.crew = crew

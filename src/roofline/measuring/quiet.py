@@ -10,6 +10,8 @@ Findings are codes with numbers; their sentences live with the words, as
 (the figures may be low) or a ``refuse`` (they are not worth keeping).
 """
 
+from __future__ import annotations
+
 import glob
 import os
 import statistics

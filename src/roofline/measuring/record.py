@@ -1,5 +1,7 @@
 """A run as a machine file."""
 
+from __future__ import annotations
+
 import contextlib
 import platform
 import time

@@ -5,6 +5,8 @@ is run to its end before the next one starts: every round gives each candidate
 its turn, and a candidate's figure is made of windows from the whole run.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 import time

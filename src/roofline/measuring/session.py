@@ -1,5 +1,7 @@
 """One measuring run: look, choose probes, sample them in turns, look again."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -83,9 +85,11 @@ class Result:
 def run(device: ProbedDevice, options: Options, progress: Progress | None = None) -> Result:
     """Measure ``device``.
 
-    Raises RooflineError when the machine is too busy to begin (unless
-    ``options.force``) or a kernel computes wrong values. Ctrl-C ends the run
-    early; what is done is in the result, what is not in ``missing``.
+    Ctrl-C ends the run early; what is done is in the result, what is not in ``missing``.
+
+    Raises:
+        RooflineError: the machine is too busy to begin (unless ``options.force``), or a kernel
+            computes wrong values.
     """
     started = time.perf_counter()
     topology = topology_module.read()

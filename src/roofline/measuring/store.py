@@ -1,5 +1,7 @@
 """The machine file on disk: whole or not at all, and never instead of an earlier one."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -16,7 +18,8 @@ Json = dict[str, Any]
 def save(data: Json, path: str) -> None:
     """Write ``data`` to ``path``, complete or not at all; into a device or a pipe as it is.
 
-    Raises RooflineError when the folder cannot be written or the disk is full.
+    Raises:
+        RooflineError: the folder cannot be written or the disk is full.
     """
     try:
         if not special(path):
@@ -31,8 +34,10 @@ def keep(data: Json, path: str) -> str:
     """Save, and set an earlier file aside as ``….before.json``. Returns where it really went.
 
     When ``path`` cannot be written the results go to the system's temporary
-    folder instead, and the caller says so. Raises RooflineError when even that
-    fails.
+    folder instead, and the caller says so.
+
+    Raises:
+        RooflineError: even that fails.
     """
     earlier = load(path)
     if earlier is not None:

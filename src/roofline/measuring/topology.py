@@ -5,6 +5,8 @@ Everything is read, nothing is changed. On Linux the source is sysfs and
 macOS it is ``sysctl``. What the system does not say stays unknown.
 """
 
+from __future__ import annotations
+
 import os
 import platform
 import re

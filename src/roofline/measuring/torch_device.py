@@ -5,6 +5,8 @@ for a device, never by this module. Work is timed with the device's own events
 where it has them, else by the wall clock around a synchronisation.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -20,7 +22,11 @@ KINDS = ("cuda", "xpu", "mps")
 
 
 def import_torch(purpose: str) -> Any:
-    """Import torch with its threads asleep while they wait. Raises MissingExtra."""
+    """Import torch with its threads asleep while they wait.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
     if "torch" not in sys.modules:
         # read once by the OpenMP runtime, when it is loaded
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -199,7 +205,11 @@ class TorchLibrary:
         return ("n×k",) if precision in ("int8", "fp8") else ("k×n", "n×k")
 
     def weights(self, precision: str, shape: tuple[int, int], layout: Layout) -> Any:
-        """Random numbers, in a format multiplied plainly. Raises Refused for want of room."""
+        """Random numbers, in a format multiplied plainly.
+
+        Raises:
+            Refused: there is no room.
+        """
         try:
             return laid_out(self._filled, precision, shape, layout)
         except RuntimeError as error:
@@ -212,7 +222,11 @@ class TorchLibrary:
         layout: Layout = "k×n",
         weights: Sequence[Any] | None = None,
     ) -> Product:
-        """Prepare a product. Raises Refused with torch's own reason."""
+        """Prepare a product.
+
+        Raises:
+            Refused: torch's own reason.
+        """
         try:
             if precision == "int8":
                 return self._int8(precision, shape)

@@ -4,6 +4,8 @@ torch has no read-only kernel as such, so several are tried and the best
 counts: a sum, a maximum, and a matrix–vector product, which is decode itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import Any
 
