@@ -65,7 +65,7 @@ def test_json_and_toml_say_the_same(tmp_path):
         ({"links": {}}, "links must be a list"),
         ({"aliases": 7}, "aliases must be a list"),
         ({"links": [3]}, "each link must be a table"),
-        ({"notes": [1]}, "notes must be a list of sentences"),
+        ({"notes": [1]}, "notes must be a list of texts"),
     ],
 )
 def test_wrong_values_are_named(change, says):

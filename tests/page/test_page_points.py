@@ -21,7 +21,7 @@ from roofline.page.words import page_words
 from roofline.placing import place
 from roofline.placing.names import spellings
 from roofline.placing.resolve import Resolver, shortened
-from roofline.points.point import point_from_json
+from roofline.points.reader import point_from_json
 from roofline.record import replace
 from roofline.say.summary import judged
 

@@ -6,9 +6,10 @@ import json
 import os
 
 from .. import catalogue
-from ..errors import InputError, NotFound, plain
+from ..errors import InputError, NotFound
+from ..files.checked import Checked
 from ..files.description import parse_json, short
-from ..limits import MACHINE_BYTES, NAME_CHARACTERS
+from ..limits import MACHINE_BYTES
 from ..model.formats import PRECISIONS
 from ..record import replace
 from .machine import Ceilings, Figure, Link, Machine
@@ -153,19 +154,11 @@ def from_data(data: Any, where: str, sources: Any = None) -> Machine:
     return _Reader(where, data, sources).machine()
 
 
-class _Reader:
+class _Reader(Checked):
     def __init__(self, where: str, data: Any, sources: Any) -> None:
-        self.where = where
+        super().__init__(where)
         self.data = self.table(data, "the file")
         self.sources = sources or self.section(self.data, "sources")
-
-    def wrong(self, what: str) -> InputError:
-        return InputError(f"{self.where}: {what}")
-
-    def table(self, value: Any, what: str) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self.wrong(f"{what} must be a table of keys and values, not {short(value)}")
-        return value
 
     def section(self, of: dict[str, Any], name: str) -> dict[str, Any]:
         return {} if of.get(name) is None else self.table(of[name], name)
@@ -174,21 +167,16 @@ class _Reader:
         value = self.data.get(name)
         if value is None:
             return ()
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise self.wrong(f"{name} must be a list of sentences")
-        return tuple(plain(sentence, NAME_CHARACTERS) for sentence in value)
+        return tuple(self.texts(value, name))
 
     def preferred(self) -> str:
-        value = self.text(self.data, "ceilings")
+        value = self.said(self.data, "ceilings")
         if value not in ("", "datasheet", "measured"):
             raise self.wrong(f"ceilings must be datasheet or measured, not {short(value)}")
         return value
 
-    def text(self, of: dict[str, Any], name: str, default: str = "") -> str:
-        value = of.get(name, default)
-        if not isinstance(value, str):
-            raise self.wrong(f"{name} must be text, not {short(value)}")
-        return plain(value, NAME_CHARACTERS)
+    def said(self, of: dict[str, Any], name: str, default: str = "") -> str:
+        return self.text(of.get(name, default), name)
 
     def figure(self, value: Any, what: str, unit: str, kind: str = "datasheet") -> Figure:
         given = value if isinstance(value, dict) else {"value": value}
@@ -200,7 +188,7 @@ class _Reader:
             raise self.wrong(
                 f"{what} is {short(number)}; it is in {meaning}, from {least:g} to {most:g}"
             )
-        key = self.text(given, "source")
+        key = self.said(given, "source")
         source = self.table(self.sources.get(key, {"title": key}), f"source {short(key)}")
         spread = given.get("spread")
         if spread is not None and not (isinstance(spread, (int, float)) and 0 <= spread < 10):
@@ -208,11 +196,11 @@ class _Reader:
         return Figure(
             value=number,
             kind=kind,
-            source=self.text(source, "title"),
-            url=self.text(source, "url"),
-            date=self.text(given, "date") or self.text(source, "date"),
-            accumulate=self.text(given, "accumulate"),
-            note=self.text(given, "note"),
+            source=self.said(source, "title"),
+            url=self.said(source, "url"),
+            date=self.said(given, "date") or self.said(source, "date"),
+            accumulate=self.said(given, "accumulate"),
+            note=self.said(given, "note"),
             spread=spread,
         )
 
@@ -250,12 +238,12 @@ class _Reader:
                 raise self.wrong(f"links: devices must be a whole number, not {short(devices)}")
             result.append(
                 Link(
-                    self.text(link, "name", "link"),
+                    self.said(link, "name", "link"),
                     self.figure(link.get("bandwidth"), "links: bandwidth", "bandwidth"),
                     self.optional(link, "latency", "latency"),
                     devices,
-                    self.text(link, "scope", "node"),
-                    self.text(link, "topology"),
+                    self.said(link, "scope", "node"),
+                    self.said(link, "topology"),
                 )
             )
         return tuple(result)
@@ -273,7 +261,7 @@ class _Reader:
 
     def machine(self) -> Machine:
         data = self.data
-        name = self.text(data, "name")
+        name = self.said(data, "name")
         if not name:
             raise self.wrong(
                 "name is missing: is this a machine file? 'roofline machines --template' shows one"
@@ -284,17 +272,17 @@ class _Reader:
         if not isinstance(unified, bool):
             raise self.wrong(f"memory.unified must be true or false, not {short(unified)}")
         machine = Machine(
-            id=self.text(data, "id") or catalogue.key(name),
+            id=self.said(data, "id") or catalogue.key(name),
             name=name,
-            vendor=self.text(data, "vendor"),
-            kind=self.text(data, "kind", "gpu"),
-            generation=self.text(data, "generation"),
-            released=self.text(data, "released"),
+            vendor=self.said(data, "vendor"),
+            kind=self.said(data, "kind", "gpu"),
+            generation=self.said(data, "generation"),
+            released=self.said(data, "released"),
             capacity=self.optional(memory, "capacity", "capacity"),
             usable=self.optional(memory, "usable", "capacity"),
-            memory_type=self.text(memory, "type"),
+            memory_type=self.said(memory, "type"),
             unified=unified,
-            cache_level=self.text(cache, "level"),
+            cache_level=self.said(cache, "level"),
             cache=self.optional(cache, "capacity", "capacity"),
             datasheet=self.ceilings("datasheet"),
             measured=self.ceilings("measured"),

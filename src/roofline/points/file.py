@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ..errors import InputError
 from ..files.description import parse_json
 from ..limits import POINT_BYTES
-from .point import Point, point_from_json
+from .point import Point
+from .reader import point_from_json
 
 
 def read_points(path: str, *, finished_only: bool = False) -> Iterator[Point]:

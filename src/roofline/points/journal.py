@@ -19,7 +19,8 @@ from types import TracebackType
 from ..errors import InputError
 from ..files.whole import sync_folder
 from ..limits import POINT_BYTES
-from .point import SCHEMA, Point, point_from_json
+from .point import SCHEMA, Point
+from .reader import point_from_json
 
 HEAD = f'{{"schema": "{SCHEMA}", '.encode()
 """How each line begins that a `PointsWriter` writes."""

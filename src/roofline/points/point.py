@@ -7,15 +7,12 @@ file does not say stays `None` until somebody says it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from ..count.group import Group
-from ..errors import InputError, plain
-from ..limits import NAME_CHARACTERS
 from ..parallel.layout import Parallel
 from ..record import replace
 
@@ -172,10 +169,10 @@ class Point:
     def to_json(self) -> dict[str, Any]:
         """The line that goes into a points file."""
         line: dict[str, Any] = {"schema": SCHEMA}
-        for name in _TEXT:
+        for name in TEXTS:
             if (value := getattr(self, name)) is not None:
                 line[name] = value
-        for name in _NUMBERS:
+        for name in NUMBERS:
             if (value := getattr(self, name)) is not None:
                 line[name] = value
         line["devices"] = self.devices
@@ -199,26 +196,12 @@ class Point:
         return line
 
 
-_TEXT = (
+TEXTS = (
     *("basis", "phase", "model", "weights", "kv", "compute", "machine"),
     *("engine", "engine_version", "time", "run"),
 )
 LAYOUT = ("tp", "pp", "dp", "ep", "microbatches")
-_NUMBERS = ("layers", "weight_bytes", "parameters", "accept", "cached", "tokens", "load")
-LARGEST = 1e30
-"""No number of a point is beyond this: products stay finite."""
-
-SECONDS = (1e-9, 1e9)
-"""A measured time is from a nanosecond to thirty years."""
-
-CEILING = (1e3, 1e21)
-"""Bytes/s and FLOP/s of a machine's ceilings: more than an abacus, less than a city of them."""
-
-_KNOWN = {
-    *("schema", "devices", "layout", "parts", "seconds", "roof", "source", "settings", "notes"),
-    *("extra", *_TEXT),
-    *_NUMBERS,
-}
+NUMBERS = ("layers", "weight_bytes", "parameters", "accept", "cached", "tokens", "load")
 
 
 def _present(thing: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -228,195 +211,3 @@ def _present(thing: Any, names: Iterable[str]) -> dict[str, Any]:
 def _part_json(part: Part) -> dict[str, Any]:
     groups = [{"batch": g.batch, "new_tokens": g.new_tokens, "past": g.past} for g in part.groups]
     return {"count": part.count, "grows": part.grows, "groups": groups}
-
-
-def point_from_json(line: Any, where: str) -> Point:
-    """The point of one line. Fields that this version does not know go to `extra`.
-
-    Raises:
-        InputError: what is wrong with the line, with `where` and the field's name.
-    """
-    if not isinstance(line, dict):
-        raise InputError(f"{where}: a point is a JSON object, this is {_kind(line)}")
-    schema = line.get("schema")
-    if schema != SCHEMA:
-        raise InputError(f"{where}: schema is {_short(schema)}, this version reads {SCHEMA!r}")
-    texts = {name: _text(line.get(name), f"{where}: {name}") for name in _TEXT}
-    basis, phase = texts.pop("basis") or "steps", texts.pop("phase") or "decode"
-    if basis not in BASES:
-        raise InputError(f"{where}: basis is {_short(basis)}, not one of {', '.join(BASES)}")
-    layers = _whole(line.get("layers"), f"{where}: layers", least=1)
-    devices = _whole(line.get("devices", 1), f"{where}: devices", least=1)
-    layout = _layout(line.get("layout"), f"{where}: layout")
-    if layout is not None and layout.devices != devices:
-        raise InputError(f"{where}: layout is of {layout.devices} devices, devices is {devices}")
-    extra = dict(_object(line.get("extra", {}), f"{where}: extra"))
-    extra.update({key: value for key, value in line.items() if key not in _KNOWN})
-    notes = line.get("notes", [])
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise InputError(f"{where}: notes must be a list of strings")
-    return Point(
-        parts=_parts(line.get("parts"), f"{where}: parts"),
-        seconds=_seconds(line.get("seconds"), f"{where}: seconds"),
-        basis=basis,
-        phase=phase,
-        layers=layers,
-        devices=devices or 1,
-        layout=layout,
-        weight_bytes=_number(line.get("weight_bytes"), f"{where}: weight_bytes"),
-        parameters=_number(line.get("parameters"), f"{where}: parameters"),
-        accept=_number(line.get("accept"), f"{where}: accept"),
-        cached=_number(line.get("cached"), f"{where}: cached", zero=True),
-        tokens=_number(line.get("tokens"), f"{where}: tokens"),
-        load=_number(line.get("load"), f"{where}: load", zero=True),
-        roof=_roof(line.get("roof"), f"{where}: roof"),
-        source=_source(line.get("source"), f"{where}: source"),
-        settings=_object(line.get("settings", {}), f"{where}: settings"),
-        notes=tuple(plain(note, NAME_CHARACTERS) for note in notes),
-        extra=extra,
-        **texts,
-    )
-
-
-def _layout(value: Any, where: str) -> Parallel | None:
-    if value is None:
-        return None
-    said = _object(value, where)
-    sizes: dict[str, Any] = {
-        name: _whole(said.get(name), f"{where}.{name}", least=1) for name in LAYOUT
-    }
-    try:
-        return Parallel(**{name: size for name, size in sizes.items() if size is not None})
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
-def _parts(value: Any, where: str) -> tuple[Part, ...]:
-    if not isinstance(value, list) or not value:
-        raise InputError(f"{where} must be a list with at least one part")
-    parts = []
-    for index, item in enumerate(value):
-        here = f"{where}[{index}]"
-        part = _object(item, here)
-        count = _number(part.get("count", 1), f"{here}.count")
-        grows = part.get("grows", False)
-        if not isinstance(grows, bool):
-            raise InputError(f"{here}.grows must be true or false")
-        groups = part.get("groups")
-        if not isinstance(groups, list) or not groups:
-            raise InputError(f"{here}.groups must be a list with at least one group")
-        parts.append(Part(tuple(_group(g, f"{here}.groups") for g in groups), count or 1, grows))
-    return tuple(parts)
-
-
-def _group(value: Any, where: str) -> Group:
-    group = _object(value, where)
-    batch = _whole(group.get("batch"), f"{where}: batch", least=1)
-    new = _whole(group.get("new_tokens"), f"{where}: new_tokens", least=1)
-    past = _whole(group.get("past"), f"{where}: past", least=0)
-    if batch is None or new is None or past is None:
-        raise InputError(f"{where}: a group has batch, new_tokens and past")
-    return Group(batch, new, past)
-
-
-def _seconds(value: Any, where: str) -> Seconds:
-    seconds = _object(value, where)
-    median = _number(seconds.get("median"), f"{where}.median", within=SECONDS)
-    if median is None:
-        raise InputError(f"{where}.median is missing: the seconds all parts took together")
-    best = _number(seconds.get("best"), f"{where}.best", within=SECONDS)
-    if best is not None and best > median:
-        raise InputError(f"{where}.best is {best:g}, slower than the median {median:g}")
-    return Seconds(
-        median,
-        best,
-        _number(seconds.get("spread"), f"{where}.spread", zero=True),
-        _whole(seconds.get("samples"), f"{where}.samples", least=1),
-    )
-
-
-def _roof(value: Any, where: str) -> MeasuredRoof | None:
-    if value is None:
-        return None
-    roof = _object(value, where)
-    return MeasuredRoof(
-        _number(roof.get("bandwidth"), f"{where}.bandwidth", within=CEILING),
-        _numbers(roof.get("compute", {}), f"{where}.compute", within=CEILING),
-        _numbers(roof.get("overhead", {}), f"{where}.overhead"),
-        _number(roof.get("spread"), f"{where}.spread", zero=True, within=(0.0, 1.0)),
-    )
-
-
-def _source(value: Any, where: str) -> Source | None:
-    if value is None:
-        return None
-    source = _object(value, where)
-    record = _whole(source.get("record", 1), f"{where}.record", least=1)
-    name = _text(source.get("format"), f"{where}.format")
-    file = _text(source.get("file"), f"{where}.file")
-    return Source(name or "?", file or "?", record or 1)
-
-
-def _numbers(
-    value: Any, where: str, within: tuple[float, float] = (0.0, LARGEST)
-) -> dict[str, float]:
-    numbers = {}
-    for name, number in _object(value, where).items():
-        checked = _number(number, f"{where}.{name}", within=within)
-        if checked is not None:
-            numbers[name] = checked
-    return numbers
-
-
-def _object(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{where} must be an object, this is {_kind(value)}")
-    return value
-
-
-def _text(value: Any, where: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return plain(value, NAME_CHARACTERS) if value else value
-    raise InputError(f"{where} must be a string, this is {_kind(value)}")
-
-
-def _number(
-    value: Any,
-    where: str,
-    *,
-    zero: bool = False,
-    within: tuple[float, float] = (0.0, LARGEST),
-) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{where} must be a number, this is {_kind(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise InputError(f"{where} is {_short(value)}: it must be finite and positive")
-    least, most = within
-    if number and not least <= number <= most:
-        raise InputError(f"{where} is {_short(value)}: it must be from {least:g} to {most:g}")
-    return value
-
-
-def _whole(value: Any, where: str, *, least: int) -> int | None:
-    number = _number(value, where, zero=least == 0)
-    if number is None:
-        return None
-    if number != int(number) or number < least or number > 1e15:
-        raise InputError(f"{where} is {_short(value)}: it must be a whole number from {least}")
-    return int(number)
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
-    return "null" if value is None else names.get(type(value), "a number")
-
-
-def _short(value: Any, limit: int = 40) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[:limit]}…"

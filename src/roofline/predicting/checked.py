@@ -5,70 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError, plain
-from ..limits import NAME_CHARACTERS
+from ..files.checked import Checked
 
 KINDS = ("seen", "machine", "model", "both")
 WIDEST = 50.0
 """The most that the logarithm of measured over predicted can be."""
 
 MOST_ROWS = 1_000_000_000
-MOST_NAMES = 10_000
 
 
-class Checked:
-    """Reads tables of a profile.
-
-    Args:
-        where: the file, for messages.
-    """
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def wrong(self, what: str) -> InputError:
-        """The error that says so."""
-        return InputError(f"{self.where}: {what}")
-
-    def table(self, value: Any, what: str) -> dict[str, Any]:
-        """A table.
-
-        Raises:
-            InputError: it is none.
-        """
-        if not isinstance(value, dict):
-            raise self.wrong(f"{what[:80]} must be a table")
-        return value
-
-    def names(self, value: Any, what: str) -> list[str]:
-        """A list of texts.
-
-        Raises:
-            InputError: it is none.
-        """
-        good = isinstance(value, list) and len(value) <= MOST_NAMES
-        if not good or not all(isinstance(x, str) for x in value):
-            raise self.wrong(f"{what[:80]} must be a list of texts")
-        return [plain(x, NAME_CHARACTERS) for x in value]
-
-    def number(self, value: Any, what: str, least: float, most: float) -> float:
-        """A number in a range.
-
-        Raises:
-            InputError: it is none.
-        """
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.wrong(f"{what[:80]} must be a number")
-        if not least <= value <= most:
-            raise self.wrong(f"{what[:80]} must be from {least:g} to {most:g}")
-        return value
+class ProfileChecked(Checked):
+    """Reads tables of a profile."""
 
     def sources(self, value: Any) -> dict[str, Any]:
         """Where numbers come from: a table of texts for each."""
         for key, entry in self.table(value, "sources").items():
             for name, text in self.table(entry, f"sources.{key}").items():
-                if not isinstance(text, str):
-                    raise self.wrong(f"sources.{key[:40]}.{name[:40]} must be text")
+                self.text(text, f"sources.{key[:40]}.{name[:40]}")
         return dict(value)
 
     def fitted(self, value: Any, what: str = "fitted") -> dict[str, Any]:
@@ -82,7 +35,7 @@ class Checked:
                 for end in entry:
                     self.number(end, f"{what}.batch", 0, MOST_ROWS)
             else:
-                self.names(entry, f"{what}.{name}")
+                self.texts(entry, f"{what}.{name}")
         return dict(value)
 
     def residuals(self, value: Any, what: str = "residuals") -> dict[str, Any]:
@@ -107,4 +60,4 @@ class Checked:
         return dict(value)
 
     def _parts(self) -> dict[str, Callable[[Any, str], Any]]:
-        return {"fitted": self.fitted, "residuals": self.residuals, "notes": self.names}
+        return {"fitted": self.fitted, "residuals": self.residuals, "notes": self.texts}

@@ -43,12 +43,12 @@ from typing import Any
 
 from .. import catalogue
 from ..engines.known import canonical
-from ..errors import InputError, NotFound, plain
+from ..errors import InputError, NotFound
 from ..files.whole import writing
 from ..files.written import json_text
-from ..limits import NAME_CHARACTERS, PROFILE_BYTES
+from ..limits import PROFILE_BYTES
 from ..model.config import parse_json
-from .checked import Checked
+from .checked import ProfileChecked
 from .device import Device
 
 FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
@@ -256,13 +256,10 @@ def from_data(data: Any, where: str) -> Profile:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise InputError(f"{where}: not a profile (its schema must be {SCHEMA})")
 
-    checked = Checked(where)
+    checked = ProfileChecked(where)
 
     def text(key: str, default: str = "") -> str:
-        value = data.get(key, default)
-        if not isinstance(value, str):
-            raise InputError(f"{where}: {key} must be text")
-        return plain(value, NAME_CHARACTERS)
+        return checked.text(data.get(key, default), key)
 
     coefficients = checked.table(data.get("coefficients", {}), "coefficients")
     for name, entry in coefficients.items():
@@ -280,7 +277,7 @@ def from_data(data: Any, where: str) -> Profile:
         checked.sources(data.get("sources", {})),
         checked.fitted(data.get("fitted", {})),
         checked.residuals(data.get("residuals", {})),
-        tuple(checked.names(data.get("notes", []), "notes")),
+        tuple(checked.texts(data.get("notes", []), "notes")),
         checked.families(data.get("families", {})),
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..points.point import SCHEMA, Point, point_from_json
+from ..points.point import SCHEMA, Point
+from ..points.reader import point_from_json
 from .fields import Record
 
 NAME = "roofline"
