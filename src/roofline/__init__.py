@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from .api.place import Placements, place
     from .api.predict import predict
     from .api.sweep import Sweep, sweep
-    from .bound.case import Bound, Case, Climb, Fit, OperatorBound
+    from .bound.case import Case
+    from .bound.chain import Bound, OperatorBound
     from .bound.explanation import Explanation, explain
+    from .bound.outcomes import Climb, Fit
     from .bound.verdict import Lever, Verdict
     from .count.group import Group
     from .count.step import Step
@@ -47,12 +49,12 @@ if TYPE_CHECKING:
     from .say.figure import plot
 
 _HOMES = {
-    "Bound": "bound.case",
+    "Bound": "bound.chain",
     "Case": "bound.case",
-    "Climb": "bound.case",
+    "Climb": "bound.outcomes",
     "Explanation": "bound.explanation",
     "Figure": "machine.machine",
-    "Fit": "bound.case",
+    "Fit": "bound.outcomes",
     "Group": "count.group",
     "InputError": "errors",
     "Lever": "bound.verdict",
@@ -62,7 +64,7 @@ _HOMES = {
     "Model": "model.model",
     "NotFound": "errors",
     "Operator": "count.work",
-    "OperatorBound": "bound.case",
+    "OperatorBound": "bound.chain",
     "Parallel": "parallel.layout",
     "Placements": "api.place",
     "Point": "points.point",

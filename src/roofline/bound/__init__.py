@@ -6,6 +6,8 @@ not fit, and what would hold it. `explanation`: the answer. `sweep`: many steps.
 `counters`: what somebody measured, held against a bound.
 """
 
-from .case import Bound, Case, Climb, Fit, OperatorBound
+from .case import Case
+from .chain import Bound, OperatorBound
+from .outcomes import Climb, Fit
 
 __all__ = ["Bound", "Case", "Climb", "Fit", "OperatorBound"]

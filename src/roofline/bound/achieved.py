@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InputError
 from ..record import record
 from ..units import WHOLE, decimal_hint, plain
-from .case import Bound
+from .chain import Bound
 
 _NUMBER = re.compile(rf"({WHOLE}(?:\.\d+)?)\s*([^\d\s,._].*?)\s*\Z")
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..record import record
-from .case import Bound
+from .chain import Bound
 
 _SHARE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d+)?)\s*(?:%|％|per\s?cent\b)", re.IGNORECASE)
 _BARE = re.compile(

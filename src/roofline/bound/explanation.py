@@ -14,8 +14,10 @@ from ..parallel.layout import Parallel
 from ..record import record, replace
 from ..rows import Rows
 from ..spelled import spelled
-from .case import DEFAULT_USABLE, Bound, Case, Climb, Fit, OperatorBound
+from .case import DEFAULT_USABLE, Case
+from .chain import Bound, OperatorBound
 from .kept import case, encoder
+from .outcomes import Climb, Fit
 from .verdict import Lever, Verdict, judge, levers
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import

@@ -26,7 +26,8 @@ from ..model.model import Uniform
 from ..parallel.layout import Parallel
 from ..parallel.shard import divided, stages
 from ..record import record, replace
-from .case import Case, Fit
+from .case import Case
+from .outcomes import Fit
 
 MOST = 256
 """Devices tried."""

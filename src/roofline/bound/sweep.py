@@ -14,7 +14,8 @@ from ..files.written import json_text
 from ..record import record
 from ..units import parse_count
 from .arrays import Bounds, Table
-from .case import Case, Climb, Fit
+from .case import Case
+from .outcomes import Climb, Fit
 
 if TYPE_CHECKING:
     from .hold import Holding

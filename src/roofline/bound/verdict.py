@@ -15,8 +15,10 @@ import math
 from ..count.step import Step
 from ..errors import RooflineError
 from ..record import field, record, replace
-from .case import Bound, Case, Climb, Fit
+from .case import Case
+from .chain import Bound
 from .kept import variant
+from .outcomes import Climb, Fit
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..bound.explanation import explain_case
 from ..files.written import json_text
 from ..say.screen import columns
-from . import options
+from . import layouts, options
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def add(p: argparse.ArgumentParser) -> None:
     options.add_model(p)
     options.add_step(p)
     options.add_formats(p)
-    options.add_parallel(p)
+    layouts.add_parallel(p)
     g = p.add_argument_group("answer")
     g.add_argument("--operators", action="store_true", help="the table of operators")
     g.add_argument("--why", action="store_true", help="the formula and source behind each number")

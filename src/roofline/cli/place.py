@@ -13,7 +13,7 @@ from ..files.written import json_text
 from ..parallel.layout import Parallel
 from ..say.screen import columns
 from ..units import parse_quantity
-from . import options
+from . import layouts, options
 
 if TYPE_CHECKING:
     from ..machine.machine import Machine
@@ -45,7 +45,7 @@ def add(p: argparse.ArgumentParser) -> None:
     t.add_argument("--working-set", metavar="BYTES", help="what that measurement read again")
     t.add_argument("--roof", metavar="X", help="tokens/s that somebody's roof allows")
     options.add_figures(p)
-    options.add_parallel(p)
+    layouts.add_parallel(p)
     options.add_output(p)
 
 
@@ -102,7 +102,7 @@ def _machine(args: argparse.Namespace) -> str | Machine | None:
 
 def _layout(args: argparse.Namespace) -> dict[str, Any]:
     """The layout over devices, ``None`` for one, and what joins them."""
-    result = options.parallel(args)
+    result = layouts.parallel(args)
     devices = options.count(args, "devices")
     if devices is None:
         return result

@@ -7,7 +7,7 @@ import sys
 
 from ..bound.explanation import explain_case
 from ..say import capacity
-from . import options
+from . import layouts, options
 
 
 def add(p: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add(p: argparse.ArgumentParser) -> None:
     options.add_model(p)
     options.add_step(p)
     options.add_formats(p)
-    options.add_parallel(p)
+    layouts.add_parallel(p)
     g = p.add_argument_group("figure")
     options.add_out(g, ".svg (default), .png or .pdf", "--output", default="roofline.svg")
     g.add_argument("--no-title", action="store_true", help="leave the line above it out")

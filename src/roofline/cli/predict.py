@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..files.written import json_text
 from ..say.screen import columns
 from ..units import WHOLE, decimal_hint, parse_count, plain
-from . import options
+from . import layouts, options
 
 if TYPE_CHECKING:
     from ..predicting import Prediction, Predictor
@@ -63,7 +63,7 @@ def add(p: argparse.ArgumentParser) -> None:
         "steps are simulated)",
     )
     options.add_formats(p)
-    options.add_parallel(p)
+    layouts.add_parallel(p)
     o = p.add_argument_group("answer")
     o.add_argument("--why", action="store_true", help="the formula, and each coefficient's source")
     options.add_output(o)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..bound import sweep as sweeping
 from ..model.load import load as load_model
 from ..units import parse_count
-from . import options
+from . import layouts, options
 
 if TYPE_CHECKING:
     from ..api.sweep import Sweep
@@ -44,7 +44,7 @@ def add(p: argparse.ArgumentParser) -> None:
     p.add_argument("--compute", metavar="PRECISION", help="as for explain")
     p.add_argument("--ceilings", choices=("datasheet", "measured"), help="as for explain")
     p.add_argument("--usable", metavar="FRACTION", default="0.9", help="as for explain")
-    options.add_parallel(p, lists=True)
+    layouts.add_parallel(p, lists=True)
     p.add_argument(
         "--format",
         choices=FORMATS,
@@ -85,7 +85,7 @@ def _asked(args: argparse.Namespace) -> Sweep:
         drafted=parse_count(args.drafted, "--drafted"),
         weights=args.weights.split(",") if args.weights else [None],
         caches=args.kv.split(",") if args.kv else [None],
-        layouts=options.layouts(args),
+        layouts=layouts.layouts(args),
         compute=args.compute,
         ceilings=args.ceilings,
         usable=options.fraction(args.usable, "--usable"),

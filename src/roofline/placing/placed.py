@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..bound.case import Bound, Case
+from ..bound.case import Case
+from ..bound.chain import Bound
 from ..bound.priced import Timed
 from ..errors import InputError
 from ..parallel.layout import Parallel

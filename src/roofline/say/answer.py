@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..bound.case import Bound
+    from ..bound.chain import Bound
     from ..bound.explanation import Explanation
 
 

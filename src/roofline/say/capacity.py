@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..bound.case import Case, Fit
+from ..bound.case import Case
+from ..bound.outcomes import Fit
 from ..count.step import Step
 from ..units import digits, percent, si
 from ..words import SOURCE, Words

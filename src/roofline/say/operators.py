@@ -9,7 +9,7 @@ from ..words import Words
 from . import table
 
 if TYPE_CHECKING:
-    from ..bound.case import OperatorBound
+    from ..bound.chain import OperatorBound
     from ..bound.explanation import Explanation
 
 
