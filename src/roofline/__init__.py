@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from .count.work import Operator, Work
     from .errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
     from .machine.given import given
-    from .machine.load import load as load_machine
+    from .machine.load import load_machine
     from .machine.machine import Figure, Machine, Roof
-    from .model.load import load as load_model
+    from .model.load import load_model
     from .model.model import Model
     from .parallel.layout import Parallel
     from .points.point import Point
@@ -87,7 +87,6 @@ _HOMES = {
     "predict": "api.predict",
     "sweep": "api.sweep",
 }
-_RENAMED = {"load_machine": "load", "load_model": "load"}
 
 __all__ = [
     "Bound",
@@ -136,7 +135,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     home = import_module(f".{_HOMES[name]}", __name__)
-    value = getattr(home, _RENAMED.get(name, name))
+    value = getattr(home, name)
     globals()[name] = value
     return value
 

@@ -257,3 +257,46 @@ def test_measure_and_bench_answer(tmp_path: Path) -> None:
     assert len(placed) == 2 and heard
     assert [row["batch"] for row in placed.rows()] == [1, 2]
     assert len(roofline.place(tmp_path / "points.jsonl", model="smollm2-135m")) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: roofline.load_model(3), TypeError, "name is a model's name or a path"),
+        (lambda: roofline.load_machine(None), TypeError, "name is a machine's name"),
+        (lambda: roofline.given(bandwidth="1TB/s", peak=1e14), TypeError, "bandwidth is bytes/s"),
+        (lambda: roofline.given(bandwith=1e12), TypeError, "did you mean 'bandwidth'"),
+        (lambda: placed_at(tokens_per_s=-5), roofline.InputError, "tokens_per_s must be"),
+        (lambda: placed_at(tokens_per_s=float("nan")), roofline.InputError, "not nan"),
+        (lambda: placed_at(seconds=0), roofline.InputError, "seconds must be"),
+        (lambda: placed_at(achieved=-1.0), roofline.InputError, "achieved must be"),
+        (lambda: roofline.bench("qwen3-0.6b", engine="vllm"), roofline.InputError, "no engine 'vl"),
+        (lambda: roofline.bench("qwen3-0.6b", batch=[0]), roofline.InputError, "batch must be"),
+        (lambda: roofline.predict("qwen3-8b", "l4", output=-3), roofline.InputError, "output must"),
+        (lambda: roofline.measure("cpu", mode="slow"), roofline.InputError, "quick, standard"),
+        (lambda: roofline.sweep("qwen3-8b", "l4", batch=range(0)), roofline.InputError, "empty"),
+    ],
+)
+def test_what_cannot_be_is_said(call: Callable[[], Any], error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=re.escape(told)):
+        call()
+
+
+def placed_at(**given: Any) -> Any:
+    return roofline.place(model="qwen3-8b", machine="l4", weights="fp8", **given)
+
+
+def test_paths_and_numpy_are_taken(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    path = tmp_path / "config.json"
+    config = {
+        "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 2, "vocab_size": 1000,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512,
+        "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    path.write_text(json.dumps(config))
+    one = roofline.explain(roofline.load_model(path), "l4", batch=np.int32(4))
+    assert one.to_json() == roofline.explain(path, "l4", batch=4).to_json()
+    machines = (name for name in ("l4", "h100-sxm"))
+    found = roofline.sweep(path, machines, batch=np.array([1, 2]), context=np.int64(4096))
+    assert len(found.rows()) == 4

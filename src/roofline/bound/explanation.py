@@ -343,7 +343,10 @@ def explain_case(case: Case, step: Step) -> Explanation:
         InputError: a step with a cache, of an encoder; a step of arrays.
     """
     if any(is_array(n) for g in step.groups for n in (g.batch, g.new_tokens, g.past)):
-        raise InputError("one step is explained; arrays of them go to roofline.bound.arrays.Table")
+        raise InputError(
+            "one step is explained; arrays of them go to roofline.sweep, "
+            "or roofline.bound.arrays.Table"
+        )
     case = case.for_step(step)
     bound = case.bound(step)
     fit = case.fit(step)

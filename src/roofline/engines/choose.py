@@ -36,6 +36,8 @@ def choose(request: BenchRequest) -> Chosen:
         InputError: options that contradict each other.
     """
     engine = request.engine or _engine(request)
+    if engine not in ENGINES:
+        raise InputError(f"no engine '{engine[:40]}' to run (known: {', '.join(ENGINES)})")
     traits = ENGINES[engine]
     if not traits.local:
         return _endpoint(request)

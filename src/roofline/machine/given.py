@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ..errors import InputError
 from ..model.formats import PRECISIONS
 from ..record import replace
+from ..spelled import spelled
 from ..units import memory as memory_size
 from ..units import si
 from .machine import Ceilings, Figure, Machine
@@ -27,6 +28,12 @@ _SENSIBLE = {
 }
 
 
+@spelled(
+    machine=("a Machine", "Machine"),
+    bandwidth=("bytes/s, a number", "int", "float"),
+    peak=("FLOP/s: a number, or numbers by precision", "int", "float", "Mapping", "dict"),
+    memory=("bytes, a number", "int", "float"),
+)
 def given(
     machine: Machine | None = None,
     *,

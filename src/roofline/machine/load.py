@@ -12,6 +12,7 @@ from ..files.description import parse_json, short
 from ..limits import MACHINE_BYTES
 from ..model.formats import PRECISIONS
 from ..record import replace
+from ..spelled import spelled
 from .machine import Ceilings, Figure, Link, Machine
 
 TYPE_CHECKING = False  # as typing has it, which takes 3 ms to import
@@ -73,6 +74,20 @@ def taken(machine: Machine | str | os.PathLike[str]) -> Machine:
     if isinstance(machine, Machine):
         return machine
     return load(machine) if isinstance(machine, str) else from_file(os.fspath(machine))
+
+
+@spelled(name=("a machine's name or a path", "str", "PathLike", "Machine"))
+def load_machine(name: str | os.PathLike[str] | Machine) -> Machine:
+    """The machine of that name or path, to be asked about as often as one likes.
+
+    >>> load_machine("h100-sxm").memory.value
+    8...
+
+    Raises:
+        NotFound, InputError: as for :func:`load`.
+        TypeError: an unknown keyword, or a value of another kind.
+    """
+    return taken(name)
 
 
 def find(name: str) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -8,6 +8,7 @@ import re
 from .. import catalogue
 from ..errors import InputError, MissingExtra, NotFound, RooflineError, UnsupportedError
 from ..pattern import pattern
+from ..spelled import spelled
 from ..words.note import Note
 from . import formats
 from .config import Config, read_json
@@ -67,6 +68,24 @@ def taken(model: Model | str | os.PathLike[str], as_type: str | None = None) -> 
     if isinstance(model, str):
         return load(model, as_type)
     return from_path(os.fspath(model), as_type)
+
+
+@spelled(name=("a model's name or a path", "str", "PathLike", "Model"))
+def load_model(name: str | os.PathLike[str] | Model, as_type: str | None = None) -> Model:
+    """The model of that name or path, to be asked about as often as one likes.
+
+    >>> load_model("llama-3.1-8b").parameters
+    8030261248
+
+    Args:
+        name: a name in the catalogue, a path, ``org/name`` on the hub: whatever :func:`load` takes.
+        as_type: the architecture to count it as, where its own is known under another name.
+
+    Raises:
+        NotFound, InputError, UnsupportedError, MissingExtra: as for :func:`load`.
+        TypeError: an unknown keyword, or a value of another kind.
+    """
+    return taken(name, as_type)
 
 
 _ENDINGS = (".json", ".gguf", ".safetensors")

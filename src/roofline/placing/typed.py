@@ -67,12 +67,24 @@ class Typed:
     ceilings: str | None = None
 
 
+_MEASURED = (
+    "tokens_per_s", "seconds", "bytes_", "flops", "achieved", "working_set", "bandwidth", "peak",
+    "roof", "batch",
+)  # fmt: skip
+LARGEST = 1e30
+
+
 def placed(typed: Typed) -> Placed:
     """The result under its roof.
 
     Raises:
         InputError: something is missing (the options are named) or contradicts itself.
     """
+    for name in _MEASURED:
+        value = getattr(typed, name)
+        if value is not None and not 0 < value < LARGEST:  # a NaN is not
+            option = name.rstrip("_").replace("_", "-")
+            raise InputError(f"--{option} must be a number above 0, not {value}")
     if typed.achieved is not None:
         return _bandwidth(typed)
     if typed.roof is not None:
