@@ -292,7 +292,7 @@ def test_choosing_imports_no_engine_and_says_what_it_will_do(
     said = capsys.readouterr()
     assert said.out == ""
     assert "torch: llama-3.2-1b, bf16, on cpu" in said.err
-    assert "6 points, about" in said.err
+    assert "points: 6, about" in said.err
 
 
 @pytest.mark.parametrize(

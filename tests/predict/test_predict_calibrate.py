@@ -182,7 +182,7 @@ def test_points_that_cannot_be_used_fall_back_and_say_so(
     path.write_text(json.dumps(row) + "\n")
     assert main(["calibrate", str(path), "-o", str(out), "--lang", "en"]) == 0
     told = capsys.readouterr().out
-    assert "No points" in told and "1 points set aside" in told
+    assert "No points" in told and "they list: 1" in told
     assert from_file(str(out)).extends == "vllm"
 
 

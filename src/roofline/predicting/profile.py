@@ -53,6 +53,9 @@ from .device import Device
 
 FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 SCHEMA = "roofline.profile/1"
+SMALLEST = 1e-12
+"""No coefficient is smaller, but for none at all."""
+
 SLOWEST = 1e-6
 """Shares of a ceiling are at least this: time would have no end."""
 
@@ -291,7 +294,12 @@ def _check(name: str, entry: Any, where: str) -> None:
     if not isinstance(entry.get("source", "") if isinstance(entry, dict) else "", str):
         raise InputError(f"{where}: source of {name[:60]} must be text")
     least = SLOWEST if {"compute", "bandwidth"} & set(bare.split(".")) else 0
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < 1e6:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not least <= value < 1e6
+        or 0 < value < SMALLEST
+    ):
         raise InputError(
             f"{where}: {name} must be a number of at least {least:g}, not {value!r:.40}"
         )
