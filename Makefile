@@ -16,7 +16,7 @@ TIMED := tests/measure tests/engines tests/api
 BROWSER := tests/page
 
 # Mutated inputs a target for `make fuzz`.
-RUNS ?= 60000
+RUNS ?= 62500
 
 .PHONY: test test-all check setup docs format bench fuzz lowest
 

@@ -137,7 +137,12 @@ def test_a_kill_leaves_nothing_but_what_was_there(tmp_path: Path) -> None:
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["x.html"]
 
 
-FAILING = ("open", "link", "replace", "fsync", "write", "chmod", "stat")
+FAILING = {
+    "open": 2, "link": 1, "replace": 1, "fsync": 2, "chmod": 1, "stat": 2,
+    "posix_fallocate": 0, "unlink": 0,
+}  # fmt: skip
+"""Calls of the system's, and how often each is made at least for a file of one name."""
+OF_TWO = {"replace": 0, "fsync": 3, "posix_fallocate": 1, "unlink": 1}
 CALLS = 40
 
 
@@ -148,7 +153,7 @@ def test_whichever_call_fails_the_file_is_the_old_or_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: int, linked: bool
 ) -> None:
     """The n-th call of the system's failing, for every n; two names are one file written through,
-    which a disk that fails in the middle may leave half written: there the new one is beside it."""
+    beside which the new content may stay."""
     real = getattr(os, name)
     for n in range(1, CALLS):
         folder = tmp_path / f"{n}"
@@ -169,11 +174,54 @@ def test_whichever_call_fails_the_file_is_the_old_or_the_new(
         with monkeypatch.context() as patch:
             patch.setattr(os, name, fails)
             with contextlib.suppress(OSError), writing(str(path)) as file:
-                file.write("new")
-        assert path.read_text() in ("old", "new")
-        left = set(os.listdir(folder)) - {"x.html", "kept.html"}
-        assert not left or name in ("unlink",), left
+                file.write("a new one")
+        assert path.read_text() in ("old", "a new one")
+        for beside in set(os.listdir(folder)) - {"x.html", "kept.html"}:
+            assert linked and (folder / beside).read_text() == "a new one"
         if seen < n:
+            least = {**FAILING, **(OF_TWO if linked else {})}[name]
+            assert n > least, f"{name} was called {n - 1} times: this test would fail nothing"
             break
     else:
         pytest.fail(f"{name} is called without end")
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["one name", "two names"])
+@pytest.mark.parametrize("room", [0, 1, 4096, 70_000, 99_999])
+def test_a_disk_that_is_full_leaves_the_old_file(tmp_path: Path, room: int, linked: bool) -> None:
+    """Files may have so many bytes: the write itself fails, at its start or after a part of it."""
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "x.html"
+    path.write_text("old")
+    if linked:
+        os.link(path, tmp_path / "kept.html")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with pytest.raises(OSError) as raised, writing(str(path)) as file:
+            file.write("x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert raised.value.errno == errno.EFBIG
+    assert path.read_text() == "old"
+    assert set(os.listdir(tmp_path)) <= {"x.html", "kept.html"}
+
+
+def test_a_file_of_two_names_that_breaks_half_way_has_the_new_content_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.html"
+    path.write_text("old")
+    os.link(path, tmp_path / "kept.html")
+
+    def half(new: object, old: object, size: int) -> None:
+        old.write(b"a n")  # type: ignore[attr-defined]
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("roofline.files.whole.shutil.copyfileobj", half)
+    said = r"the new content is whole in .*\.part"
+    with pytest.raises(OSError, match=said) as raised, writing(str(path)) as file:
+        file.write("a new one")
+    (beside,) = set(os.listdir(tmp_path)) - {"x.html", "kept.html"}
+    assert beside in str(raised.value)
+    assert (tmp_path / beside).read_text() == "a new one"

@@ -7,6 +7,7 @@ patience, ends the process or is no sentence is kept beside this file, in ``foun
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import os
 import random
@@ -36,7 +37,7 @@ def keep(name: str, data: bytes, why: str) -> None:
     """An input that was a fault."""
     folder = os.path.join(HERE, "found", name)
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{abs(hash(data)) % 10**10:010}")
+    path = os.path.join(folder, hashlib.sha256(data).hexdigest()[:12])
     with open(path, "wb") as file:
         file.write(data)
     print(f"  {name}: {why}\n    {path}", flush=True)

@@ -138,6 +138,17 @@ def test_names_of_models_and_machines_stay_but_for_keys(text: str, left: str) ->
     assert clean(text) == left
 
 
+def test_an_engines_name_is_cleaned_too(tmp_path: Path) -> None:
+    path = tmp_path / "mlperf_log_summary.txt"
+    name = f"sut\0 --api-key {SECRET}"
+    path.write_text(f"MLPerf Results Summary\nSUT name : {name}\nScenario : Offline\n"
+                    "Samples per second: 84.4\nTokens per second: 24524.9\n")  # fmt: skip
+    (reading,) = results.read(str(path))
+    point = reading.with_answers(prompt=294).point()
+    assert point.engine == "sut  ***"
+    assert_none(json.dumps(shared({"engine": name})))
+
+
 def test_a_page_gets_no_address_and_no_secret(tmp_path: Path) -> None:
     """Points of an earlier version hold the server's address; a page is published."""
     line = {

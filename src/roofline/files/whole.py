@@ -66,11 +66,16 @@ def _replacing(path: str) -> Iterator[int]:
         finally:
             os.close(handle)
         _like(part, path)
-        _put(part, path)
+        if shared := _names(path) > 1:
+            _room(part, path)
+        else:
+            os.replace(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
+    if shared:
+        _through(part, path)
     sync_folder(folder)
 
 
@@ -98,21 +103,42 @@ def _named(handle: int, folder: str, name: str) -> str:
     raise OSError(errno.EEXIST, "no free name beside it")
 
 
-def _put(part: str, path: str) -> None:
-    """The new file in the place of the old one; one that has other names is written through, so
-    that all of them show it."""
+def _names(path: str) -> int:
+    """How many names the file at ``path`` has, none if there is no such file."""
     try:
-        names = os.stat(path).st_nlink
+        return os.stat(path).st_nlink
     except OSError:
-        names = 0
-    if names < 2:
-        os.replace(part, path)
+        return 0
+
+
+def _room(part: str, path: str) -> None:
+    """Take the room on the disk that the new content needs, while the old one is still whole."""
+    size, before = os.stat(part).st_size, os.stat(path).st_size
+    if size <= before or not hasattr(os, "posix_fallocate"):
         return
-    with open(part, "rb") as new, open(path, "r+b") as old:
-        shutil.copyfileobj(new, old, 1 << 20)
-        old.truncate()
-        old.flush()
-        os.fsync(old.fileno())
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.posix_fallocate(handle, before, size - before)
+    except OSError as error:
+        os.ftruncate(handle, before)
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _through(part: str, path: str) -> None:
+    """Write the new content into a file of several names, so that all of them show it. Where a
+    disk breaks in the middle, the new content stays beside it and the error says where."""
+    try:
+        with open(part, "rb") as new, open(path, "r+b") as old:
+            shutil.copyfileobj(new, old, 1 << 20)
+            old.truncate()
+            old.flush()
+            os.fsync(old.fileno())
+    except OSError as error:
+        said = f"{os.strerror(error.errno or errno.EIO)}; the new content is whole in {part}"
+        raise OSError(error.errno or errno.EIO, said) from error
     os.unlink(part)
 
 

@@ -59,6 +59,9 @@ _KNOWN = re.compile(
 _OPAQUE = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9+=]{20,}")
 _HIDDEN = "***"
 
+_NAMES = ("model", "machine", "engine", "engine_version", "time", "weights", "kv", "compute")
+"""Texts that a point itself has."""
+
 
 def clean(text: str) -> str:
     """A name of a point (its model, its machine) on one line, without what looks like a key.
@@ -130,7 +133,7 @@ def shared(line: Mapping[str, Any]) -> dict[str, Any]:
             out[name] = kept(out[name])
             if not out[name]:
                 del out[name]
-    for name in ("model", "machine", "engine_version", "time", "weights", "kv", "compute"):
+    for name in _NAMES:
         if isinstance(out.get(name), str):
             out[name] = clean(out[name])
     return out

@@ -199,7 +199,7 @@ class Reading:
             machine=_clean(self.machine),
             devices=self.devices or 1,
             layout=self.layout,
-            engine=self.engine,
+            engine=_clean(self.engine),
             engine_version=_clean(self.engine_version),
             tokens=tokens,
             time=_clean(self.time),
