@@ -127,6 +127,8 @@ _RATES = (
     (pattern(r"(?:FLOPS|(?<!FL)OPS|(?<!FL)OP/s)\Z", re.IGNORECASE), "FLOP/s"),
 )
 """How rates are spelled besides: 400 GBps, 28 TFLOPS, 56 TOPS."""
+TOKEN_RATE = pattern(r"(?:t(?:ok(?:en)?s?)?/s(?:ec(?:ond)?)?|t(?:ok(?:en)?s?)?ps)\Z", re.IGNORECASE)
+"""How tools spell tokens/s: 65 tok/s, 65 t/s, 65 tps, KoboldCpp's 7.71T/s."""
 _FACTORS = {
     **{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18},
     **{"m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "": 1.0},
@@ -148,6 +150,8 @@ def parse_quantity(text: str, unit: str, what: str) -> float:
     if unit.endswith("/s"):
         for way, plainly in _RATES:
             spelled = way.sub(plainly, spelled)
+    if unit == "tokens/s":
+        spelled = TOKEN_RATE.sub(unit, spelled)
     match = _QUANTITY.match(spelled)
     if match:
         number, prefix, binary, said = match.groups()

@@ -92,6 +92,17 @@ def test_a_quantity_is_one_number_and_one_unit(text):
         parse_quantity(text, "s", "--seconds")
 
 
+@pytest.mark.parametrize(
+    "unit", ["tok/s", "t/s", "T/s", "tps", "tokens/s", " tokens/sec", "toks/s", "token/second", ""]
+)
+def test_tokens_a_second_are_spelled_as_tools_do(unit):
+    assert parse_quantity(f"65.5{unit}", "tokens/s", "--tokens-per-s") == 65.5
+    assert parse_quantity(f"1.2k{unit.strip()}", "tokens/s", "--tokens-per-s") == 1200
+    if unit not in ("", "T/s"):  # 65T of bytes
+        with pytest.raises(InputError, match="quantity"):
+            parse_quantity(f"65{unit}", "B/s", "--bandwidth")
+
+
 @given(st.integers(1, 1 << 40))
 def test_quantities_take_groups_of_thousands(value):
     assert parse_quantity(f"{value:,} B", "B", "--bytes") == value

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..record import record
-from ..units import WHOLE, decimal_hint, plain
+from ..units import TOKEN_RATE, WHOLE, decimal_hint, plain
 from .chain import Bound
 
 _NUMBER = re.compile(rf"({WHOLE}(?:\.\d+)?)\s*([^\d\s,._].*?)\s*\Z")
@@ -89,7 +89,7 @@ def _seconds(value: float, unit: str, bound: Bound, sequences: float | None) -> 
     name = unit.replace(" ", "")
     if sequences is not None and _WHOLE.match(name):
         return sequences / value
-    if name.lower() in ("tok/s", "tokens/s", "token/s", "t/s", "tps"):
+    if TOKEN_RATE.match(name):
         return float(bound.tokens / value)
     if name.lower() in _TIMES:
         return value * _TIMES[name.lower()]
