@@ -5,10 +5,12 @@ soon and in little memory. Needs atheris (``pip install 'roofline[fuzz]'``); the
 this file is run by the ordinary suite without it.
 """
 
+import atexit
 import functools
 import importlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -84,6 +86,7 @@ LINES = (
     "machines h100-sxm --json",
 )
 FOLDER = tempfile.mkdtemp(prefix="roofline-fuzz-")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
 def target(function):
