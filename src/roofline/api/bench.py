@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..engines import session
 from ..engines.choose import choose
-from ..engines.chosen import BenchRequest
+from ..engines.chosen import ANSWER, SECONDS, BenchRequest, of_a_run
 from ..engines.known import canonical
-from ..errors import InputError, RooflineError
-from ..limits import BENCH_VALUES
+from ..errors import RooflineError
 from ..placing.judgement import judged
 from ..placing.placed import Placed, place
 from ..placing.resolve import Resolver
@@ -22,12 +21,6 @@ from .sweep import counts
 
 if TYPE_CHECKING:
     from os import PathLike
-
-SECONDS = 5.0
-"""Time of a point where none is said."""
-
-ANSWER = 128
-"""Tokens of a server's answer where none are said."""
 
 
 @spelled(
@@ -152,12 +145,7 @@ def under_roof(
 
 
 def _counts(given: int | Iterable[int] | None, what: str) -> tuple[int, ...] | None:
-    if given is None:
-        return None
-    result = counts(given, what)
-    if len(result) > BENCH_VALUES:
-        raise InputError(f"{what} has {len(result)} values; {BENCH_VALUES} is the most for a run")
-    return tuple(result.values)
+    return None if given is None else of_a_run(counts(given, what), what)
 
 
 def _path(given: str | PathLike[str] | None) -> str | None:

@@ -85,10 +85,7 @@ def measure(
     data = described(result)
     path = None
     if keep and (result.keepable or force):
-        wanted = os.fspath(out) if out is not None else here.path_for(result.device.key)
-        earlier = store.load(wanted) if out is None else None
-        if earlier and not result.complete:
-            data = record.merge(data, earlier)
+        data, wanted, _ = to_keep(data, result, None if out is None else os.fspath(out))
         path = store.keep(data, wanted)
     machine = from_data(data, data["id"], data["sources"])
     return Measured(machine, tuple(result.findings), result.missing, path)
@@ -119,3 +116,15 @@ def _part(result: Result) -> dict[str, Any] | None:
     if result.device.key == "cpu" and (result.topology.hypervisor or limited):
         return None  # a slice of a processor is not the processor of the sheet
     return part(result.device.name, result.device.memory, entries())
+
+
+def to_keep(
+    data: dict[str, Any], result: Result, out: str | None
+) -> tuple[dict[str, Any], str, dict[str, Any] | None]:
+    """What goes into the machine file, which file that is, and what ``here``'s had before: its
+    figures stay for those that a run that ended early has not."""
+    path = out or here.path_for(result.device.key)
+    earlier = None if out else store.load(path)
+    if earlier and not result.complete:
+        data = record.merge(data, earlier)
+    return data, path, earlier

@@ -11,6 +11,7 @@ from ..bound import sweep as sweeping
 from ..bound.case import DEFAULT_USABLE, Case
 from ..bound.sweep import Curve, IntRange
 from ..count.number import LARGEST
+from ..count.step import CONTEXT, ENCODED
 from ..errors import InputError
 from ..limits import SWEPT_CONTEXTS, SWEPT_STEPS
 from ..machine.load import taken as taken_machine
@@ -145,7 +146,7 @@ def swept(
         except InputError as error:  # this model, format or layout cannot be; others may
             refused.append(error)
             continue
-        usual = (512,) if runs == "encode" else (2048,)
+        usual = (ENCODED if runs == "encode" else CONTEXT,)
         result += [
             Curve(case, runs, length, batches, drafted)
             for length in (usual if contexts is None else contexts.values)

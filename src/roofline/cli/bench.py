@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from ..engines.chosen import BenchRequest
+    from ..engines.chosen import ANSWER, SECONDS, BenchRequest
 
     if args.gguf and args.url:
         raise InputError("--gguf is a file to run here and --url a server's: give one of them")
@@ -109,11 +109,11 @@ def _request(args: argparse.Namespace) -> Any:
         served_model=args.served_model,
         plain_key=args.plain_key,
         machine=args.on,
-        output_tokens=_count(args.output, "--output") or 128,
+        output_tokens=_count(args.output, "--output") or ANSWER,
         batches=_list(args.batch, "--batch"),
         contexts=_list(args.context, "--context"),
         prompts=() if args.prompt == "0" else _list(args.prompt, "--prompt"),
-        seconds=parse_quantity(args.seconds, "s", "--seconds") if args.seconds else 5.0,
+        seconds=parse_quantity(args.seconds, "s", "--seconds") if args.seconds else SECONDS,
     )
 
 
@@ -131,11 +131,9 @@ def _list(text: str | None, what: str) -> tuple[int, ...] | None:
     if text is None:
         return None
     from ..bound.sweep import span
+    from ..engines.chosen import of_a_run
 
-    result = span(text, what)
-    if len(result) > 64:
-        raise InputError(f"{what} has {len(result)} values; 64 is the most for a run")
-    return tuple(int(value) for block in result.blocks() for value in block)
+    return of_a_run(span(text, what), what)
 
 
 class _Show:
@@ -171,8 +169,8 @@ def _report(args: argparse.Namespace, points: list[Any], request: Any, words: An
     if refused is not None:
         print(words("bench.unplaced", reason=str(refused)), file=sys.stderr)
     if args.json:
-        for item, result in judged(placed):
-            print(json_text(line(item, result)))
+        for item, gap in judged(placed):
+            print(json_text(line(item, gap)))
         return
     if placed:
         print(text(placed, words, columns=columns()))

@@ -53,7 +53,8 @@ def _list(rows: list[ProbedDevice], args: argparse.Namespace, words: Words) -> N
     from ..measuring import devices
 
     if args.json:
-        _json([{k: getattr(r, k) for k in ("key", "name", "platform", "memory")} for r in rows])
+        listed = [{k: getattr(r, k) for k in ("key", "name", "platform", "memory")} for r in rows]
+        print(json_text(listed, 2))
         return
     from ..machine import here
     from ..measuring.quiet import Finding
@@ -99,7 +100,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
     if args.out == "-":
         print(store.text(data), end="")
     elif args.json:
-        _json(data)
+        print(json_text(data, 2))
     else:
         print("\n" + report.figures(data, words) + "\n")
         print(report.meaning(data, words, columns(), chart=not args.no_chart))
@@ -110,7 +111,7 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
 
 
 def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words: Words) -> int:
-    from ..machine import here
+    from ..api.measure import to_keep
     from ..measuring import record, store
     from ..say import measured as report
     from ..units import percent
@@ -121,10 +122,7 @@ def _keep(data: dict[str, Any], result: Result, args: argparse.Namespace, words:
     code = 0 if result.complete else 130
     if args.out == "-":
         return code
-    path = args.out or here.path_for(result.device.key)
-    earlier = store.load(path) if not args.out else None
-    if earlier and not result.complete:
-        data = record.merge(data, earlier)
+    data, path, earlier = to_keep(data, result, args.out)
     try:
         where = store.keep(data, path)
     except RooflineError as error:
@@ -161,8 +159,3 @@ def options_of(args: argparse.Namespace) -> Any:
                 f"--seconds must be from 1 to 3600, not '{args.seconds[:20]}'"
             ) from None
     return asked(mode, seconds, args.force)
-
-
-def _json(data: Any) -> None:
-
-    print(json_text(data, 2))

@@ -6,7 +6,7 @@ import argparse
 import re
 
 from ..bound.case import DEFAULT_USABLE, Case
-from ..count.step import PHASES, Step
+from ..count.step import CONTEXT, ENCODED, PHASES, Step
 from ..errors import InputError
 from ..machine.load import load as load_machine
 from ..machine.machine import Machine
@@ -246,7 +246,7 @@ def step(args: argparse.Namespace, model: Model | None = None) -> Step:
     if phase == "encode":
         return _encode(args)
     batch = parse_count(args.batch, "--batch")
-    context = parse_count(args.context, "--context") if args.context is not None else 2048
+    context = parse_count(args.context, "--context") if args.context is not None else CONTEXT
     if phase == "decode":
         _unused(args, "prompt", phase)
         return Step.decode(batch, context)
@@ -275,7 +275,7 @@ def _encode(args: argparse.Namespace) -> Step:
         raise InputError("--past has no meaning for --phase encode: nothing is cached")
     tokens = args.prompt or args.context
     batch = parse_count(args.batch, "--batch")
-    return Step.encode(batch, parse_count(tokens, "--context") if tokens is not None else 512)
+    return Step.encode(batch, parse_count(tokens, "--context") if tokens is not None else ENCODED)
 
 
 def _unused(args: argparse.Namespace, name: str, phase: str) -> None:

@@ -184,7 +184,6 @@ def _held(q: Quantity, g: Group) -> Number:
 def _chunk_pairs(q: Quantity, g: Group) -> Number:
     # Query p (from 0) sees the keys of its own chunk up to itself: p mod C + 1 of them.
     size = q.window or 1
-
     return _in_own_chunk(g.context, size) - _in_own_chunk(g.past, size)
 
 

@@ -14,6 +14,9 @@ from .group import Group
 from .number import LARGEST, Number, whole
 from .quantity import SEQUENCES, TOKENS
 
+CONTEXT, ENCODED = 2048, 512
+"""Tokens where none are said: of a context or a prompt, and of a sequence of an encode."""
+
 PHASES = ("decode", "prefill", "verify", "mixed", "encode")
 
 
@@ -53,14 +56,14 @@ class Step:
                 return
 
     @staticmethod
-    def decode(batch: Number = 1, context: Number = 2048) -> Step:
+    def decode(batch: Number = 1, context: Number = CONTEXT) -> Step:
         """One new token a sequence, attending to ``context`` tokens, itself included."""
         batch = whole("batch", batch, 1)
         context = whole("context", context, 1)
         return Step("decode", (Group(batch, 1, context - 1),))
 
     @staticmethod
-    def prefill(batch: Number = 1, prompt: Number = 2048, past: Number = 0) -> Step:
+    def prefill(batch: Number = 1, prompt: Number = CONTEXT, past: Number = 0) -> Step:
         """``prompt`` new tokens a sequence after ``past`` cached ones (a prefix or chunks)."""
         batch = whole("batch", batch, 1)
         prompt = whole("prompt", prompt, 1)
@@ -68,14 +71,14 @@ class Step:
         return Step("prefill", (Group(batch, prompt, past),))
 
     @staticmethod
-    def encode(batch: Number = 1, tokens: Number = 512) -> Step:
+    def encode(batch: Number = 1, tokens: Number = ENCODED) -> Step:
         """``tokens`` of each sequence into hidden states or one vector: no cache, no logits."""
         batch = whole("batch", batch, 1)
         tokens = whole("tokens", tokens, 1)
         return Step("encode", (Group(batch, tokens, 0),))
 
     @staticmethod
-    def verify(batch: Number = 1, drafted: Number = 4, context: Number = 2048) -> Step:
+    def verify(batch: Number = 1, drafted: Number = 4, context: Number = CONTEXT) -> Step:
         """Speculative verify: ``drafted + 1`` new tokens, logits for all.
 
         The first of them attends to ``context`` tokens, as a decode step's would.

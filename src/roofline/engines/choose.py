@@ -23,6 +23,8 @@ SMALL = ("tinyllama-1.1b", "qwen3-0.6b", "gemma-3-270m")
 LARGE = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b")
 """The same on an accelerator."""
 
+BATCHES = (1, 2, 4, 8, 16)
+"""Batches where none are said."""
 
 CORE = 4e10
 """FLOP/s of a core in an engine's products, about: only for how long a plan takes."""
@@ -52,7 +54,7 @@ def choose(request: BenchRequest) -> Chosen:
         weights = traits.weights
     memory = _memory(device)
     made = plan(
-        batches=request.batches or (1, 2, 4, 8, 16),
+        batches=request.batches or BATCHES,
         contexts=request.contexts or (32,),
         prompts=(512,) if request.prompts is None else request.prompts,
         seconds=request.seconds,
@@ -132,8 +134,8 @@ def _endpoint(request: BenchRequest) -> Chosen:
     if request.prompts:
         raise InputError("a server's prefill is not timed apart; leave out --prompt")
     made = plan(
-        batches=request.batches or (1, 2, 4, 8, 16),
-        contexts=(request.contexts or (128,))[:1],
+        batches=request.batches or BATCHES,
+        contexts=(request.served_prompt,),
         prompts=(),
         seconds=request.seconds,
     )

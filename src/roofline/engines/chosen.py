@@ -6,14 +6,26 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
 from ..files import demo, scratch
+from ..limits import BENCH_VALUES
 from ..machine.load import is_here
 from .drive import Measurer
 from .plan import Plan
 from .pretrained import has_weights
 from .table import ENGINES
+
+if TYPE_CHECKING:
+    from ..bound.sweep import IntRange
+
+
+SECONDS = 5.0
+"""Time of a point where none is said."""
+
+ANSWER, PROMPT = 128, 128
+"""Tokens of a server's answer and of its prompt where none are said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +46,27 @@ class BenchRequest:
     served_model: str | None = None
     plain_key: bool = False
     machine: str | None = None
-    output_tokens: int = 128
+    output_tokens: int = ANSWER
     batches: tuple[int, ...] | None = None
     contexts: tuple[int, ...] | None = None
     prompts: tuple[int, ...] | None = None
-    seconds: float = 5.0
+    seconds: float = SECONDS
+
+    @property
+    def served_prompt(self) -> int:
+        """Tokens of the prompt that a server gets: one length, the first."""
+        return (self.contexts or (PROMPT,))[0]
+
+
+def of_a_run(values: IntRange, what: str) -> tuple[int, ...]:
+    """Values of a list, as many as one run takes.
+
+    Raises:
+        InputError: more.
+    """
+    if len(values) > BENCH_VALUES:
+        raise InputError(f"{what} has {len(values)} values; {BENCH_VALUES} is the most for a run")
+    return tuple(values.values)
 
 
 @dataclass(slots=True)

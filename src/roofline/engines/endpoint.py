@@ -221,7 +221,7 @@ def opened(chosen: Chosen) -> Endpoint:
         known_as=r.model,
         weights=r.weights,
         kv=r.kv,
-        prompt=(r.contexts or (128,))[0],
+        prompt=r.served_prompt,
         output=r.output_tokens,
         plain_key=r.plain_key,
     )

@@ -83,8 +83,8 @@ def run(
     def plain(text: str) -> None:
         tell(Notice("plain", {"text": text}))
 
-    result = os.path.exists(path)
-    done = list(read_points(path, finished_only=True)) if resume and result else []
+    goes_on = resume and os.path.exists(path)
+    done = list(read_points(path, finished_only=True)) if goes_on else []
     with PointsWriter(path) as writer, Interrupts() as interrupts:
         measurer = probe = None
         try:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..model import formats
 from ..predicting.fit import Prior
-from .data import FORMATS, Row, by, column, in_known_formats, read
+from .data import FORMATS, Row, column, read
 from .kernels import Kernels, known
-from .suite import Suite, first_with
+from .suite import Suite, of_formats
 
 PRIORS = {
     "experts.compute": Prior(0.8, 0.3, 0.1, 1.3),
@@ -27,9 +27,7 @@ COLUMNS = (
 
 def experts(folder: str) -> list[Suite]:
     """The suites of ``moe.csv``."""
-    rows, aside = in_known_formats(known(read(folder, "moe")), "moe_dtype")
-    groups = by(rows, "framework", "moe_dtype")
-    return first_with([_suite(group, dtype) for (_, dtype), group in groups], aside)
+    return of_formats(known(read(folder, "moe")), "moe_dtype", _suite)
 
 
 def _suite(group: list[Row], dtype: str) -> Suite:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..model import formats
 from ..predicting.fit import Prior
-from .data import FORMATS, Row, by, column, in_known_formats, read
+from .data import FORMATS, Row, column, read
 from .kernels import OVER, Kernels, known
-from .suite import Suite, first_with
+from .suite import Suite, of_formats
 
 PRIORS = {
     "linear.compute": Prior(1.0, 0.2, 0.1, 1.3),
@@ -19,9 +19,7 @@ QUANTISE = {"quantise": Prior(3.0, 1.0, 1e-2, 30.0)}
 
 def gemm(folder: str) -> list[Suite]:
     """The suites of ``gemm.csv``."""
-    rows, aside = in_known_formats(known(read(folder, "gemm")), "gemm_dtype")
-    groups = by(rows, "framework", "gemm_dtype")
-    return first_with([_suite(group, dtype) for (_, dtype), group in groups], aside)
+    return of_formats(known(read(folder, "gemm")), "gemm_dtype", _suite)
 
 
 def _suite(group: list[Row], dtype: str) -> Suite:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..predicting.fit import Prior, fit, leave_out
-from .data import Row
+from .data import Row, by, in_known_formats
 
 LEAST = 0.2
 """A group is left out only where at least this share of the rows is left to fit on."""
@@ -137,6 +137,15 @@ class Suite:
             if (others & self.scored).any():
                 out[own] = self.bound[own] * np.median(ratio[others & self.scored])
         return out
+
+
+def of_formats(
+    rows: Iterable[Row], name: str, suite: Callable[[list[Row], str], Suite]
+) -> list[Suite]:
+    """A suite for each engine and number format, which is in that column."""
+    kept, aside = in_known_formats(rows, name)
+    groups = by(kept, "framework", name)
+    return first_with([suite(group, dtype) for (_, dtype), group in groups], aside)
 
 
 def first_with(suites: list[Suite], aside: Mapping[str, int]) -> list[Suite]:

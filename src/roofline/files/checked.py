@@ -52,13 +52,21 @@ class Checked:
         return [plain(x, NAME_CHARACTERS) for x in value]
 
     def number(
-        self, value: Any, what: str, least: float, most: float, *, zero: bool = False
+        self,
+        value: Any,
+        what: str,
+        least: float,
+        most: float,
+        unit: str = "",
+        *,
+        zero: bool = False,
     ) -> float:
-        """A number from ``least`` to ``most``; ``zero``: or 0."""
+        """A number from ``least`` to ``most``, in ``unit``; ``zero``: or 0."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.wrong(f"{what[:80]} must be a number, not {short(value)}")
         if not least <= value <= most and not (zero and value == 0):  # a NaN is neither
-            raise self.wrong(f"{what[:80]} is {short(value)}; it is from {least:g} to {most:g}")
+            of = f"it is in {unit}," if unit else "it is"
+            raise self.wrong(f"{what[:80]} is {short(value)}; {of} from {least:g} to {most:g}")
         return value
 
     def whole(self, value: Any, what: str, least: int, most: int) -> int:

@@ -22,16 +22,16 @@ def size_of(path: str) -> int:
         InputError: not a file (a folder, a pipe, a device), or links in a circle.
     """
     try:
-        result = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         raise NotFound(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be opened: {reason(error)}") from None
-    if stat.S_ISDIR(result.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path}: a folder, not a file")
-    if not stat.S_ISREG(result.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path}: not a regular file")
-    return result.st_size
+    return status.st_size
 
 
 @contextmanager
@@ -44,10 +44,10 @@ def opened(path: str) -> Iterator[tuple[BinaryIO, int]]:
     size_of(path)
     try:
         with open(path, "rb") as file:
-            result = os.fstat(file.fileno())
-            if not stat.S_ISREG(result.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise InputError(f"{path}: not a regular file")
-            yield file, result.st_size
+            yield file, status.st_size
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from None
 

@@ -13,6 +13,7 @@ from ..record import replace
 from ..spelled import spelled
 from ..units import memory as memory_size
 from ..units import si
+from .load import RANGES
 from .machine import Ceilings, Figure, Machine
 
 GIVEN = "given"
@@ -20,12 +21,6 @@ GIVEN = "given"
 
 BARE = ("bf16", "fp16", "fp32")
 """What a peak holds for whose precision is not said; narrower formats are widened to it."""
-
-_SENSIBLE = {
-    "bandwidth": (1e6, 1e16, "bytes per second"),
-    "peak": (1e6, 1e19, "FLOP per second, dense"),
-    "memory": (1e6, 1e16, "bytes"),
-}
 
 
 @spelled(
@@ -64,9 +59,11 @@ def given(
         if name not in PRECISIONS:
             known = ", ".join(PRECISIONS)
             raise InputError(f"--peak {name[:20]}=…: no such precision (known: {known})")
-    for what, values in (("bandwidth", (bandwidth,)), ("peak", peaks.values()),
-                         ("memory", (memory,))):  # fmt: skip
-        least, most, meaning = _SENSIBLE[what]
+    for what, unit, values in (
+        ("bandwidth", "bandwidth", (bandwidth,)), ("peak", "compute", peaks.values()),
+        ("memory", "capacity", (memory,)),
+    ):  # fmt: skip
+        least, most, meaning = RANGES[unit]
         for value in values:
             if value is not None and not least <= value <= most:
                 raise InputError(

@@ -9,7 +9,7 @@ from .. import catalogue
 from ..errors import InputError, NotFound
 from ..files.checked import Checked
 from ..files.description import parse_json, short
-from ..limits import MACHINE_BYTES
+from ..limits import DEVICES, MACHINE_BYTES
 from ..model.formats import PRECISIONS
 from ..record import replace
 from ..spelled import spelled
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "catalogue")
 
-# What a figure may be, in SI base units: outside it, a unit was mistaken.
-_RANGES = {
+RANGES = {
     "bandwidth": (1e6, 1e16, "bytes per second"),
     "compute": (1e6, 1e19, "FLOP per second, dense"),
     "capacity": (1e6, 1e16, "bytes"),
@@ -30,6 +29,7 @@ _RANGES = {
     "overhead": (1e-10, 1e4, "seconds"),
     "power": (1e-2, 1e6, "watts"),
 }
+"""What a figure may be, in SI base units: outside it, a unit was mistaken."""
 
 
 def is_here(name: str) -> bool:
@@ -195,14 +195,7 @@ class _Reader(Checked):
 
     def figure(self, value: Any, what: str, unit: str, kind: str = "datasheet") -> Figure:
         given = value if isinstance(value, dict) else {"value": value}
-        number = given.get("value")
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise self.wrong(f"{what} must be a number, not {short(number)}")
-        least, most, meaning = _RANGES[unit]
-        if not least <= number <= most:  # a NaN is not
-            raise self.wrong(
-                f"{what} is {short(number)}; it is in {meaning}, from {least:g} to {most:g}"
-            )
+        number = self.number(given.get("value"), what, *RANGES[unit])
         key = self.said(given, "source")
         source = self.table(self.sources.get(key, {"title": key}), f"source {short(key)}")
         spread = given.get("spread")
@@ -249,7 +242,7 @@ class _Reader(Checked):
         for item in given:
             link = self.table(item, "each link")
             devices = link.get("devices", 2)
-            if type(devices) is not int or not 1 <= devices <= 1 << 20:
+            if type(devices) is not int or not 1 <= devices <= DEVICES:
                 raise self.wrong(f"links: devices must be a whole number, not {short(devices)}")
             result.append(
                 Link(

@@ -160,8 +160,8 @@ class Config:
 
     def layers(self, *names: str, default: Any = _MISSING) -> int:
         """A number of layers."""
-        result = names or ("num_hidden_layers",)
-        return self.integer(*result, default=default, most=LIMITS["layers"])
+        keys = names or ("num_hidden_layers",)
+        return self.integer(*keys, default=default, most=LIMITS["layers"])
 
     def experts(self, *names: str, default: Any = _MISSING, least: int = 1) -> int:
         """A number of experts."""

@@ -51,17 +51,17 @@ def bundle(*entries: str, exports: bool = False) -> str:
 
 def _module(name: str) -> str:
     text = read(f"{name}.js")
-    names = [result for _, result in _EXPORT.findall(text)]
+    names = [exported for _, exported in _EXPORT.findall(text)]
     for imported, path in _IMPORT.findall(text):
         other = _named(name, path)
-        there = {result for _, result in _EXPORT.findall(read(f"{other}.js"))}
+        there = {exported for _, exported in _EXPORT.findall(read(f"{other}.js"))}
         for wanted in filter(None, (part.strip() for part in imported.split(","))):
             if wanted not in there:
                 raise ValueError(f"{name}.js: {other}.js does not export '{wanted}'")
     body = _IMPORT.sub(lambda m: f"const {{{m[1]}}} = {_variable(_named(name, m[2]))};\n", text)
     body = _EXPORT.sub(r"\1 \2", body)
-    if result := _OTHER.search(body):
-        raise ValueError(f"{name}.js: cannot be bundled: {result[0].strip()}")
+    if left := _OTHER.search(body):
+        raise ValueError(f"{name}.js: cannot be bundled: {left[0].strip()}")
     variable = _variable(name)
     body = f"{squeeze.script(body)}return{{{','.join(names)}}};"
     return f"const {variable}=(()=>{{{body}}})();"

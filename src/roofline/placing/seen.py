@@ -50,9 +50,9 @@ def seen(text: str, answer: Explanation) -> Seen:
     Raises:
         InputError: neither a speed, nor a time, nor a counter.
     """
-    if (result := counter(text)) is not None:
-        result.held(answer.bound)  # refused here where it cannot be of this step
-        return Seen(answer, counter=result)
+    if (named := counter(text)) is not None:
+        named.held(answer.bound)  # refused here where it cannot be of this step
+        return Seen(answer, counter=named)
     case, step = answer.case, answer.step
     whole = step.sequences if step.phase in ("encode", "prefill") else None
     speed = achieved(text, answer.bound, whole)

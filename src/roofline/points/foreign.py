@@ -59,8 +59,8 @@ _KNOWN = re.compile(
 _OPAQUE = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9+=]{20,}")
 _HIDDEN = "***"
 
-_NAMES = ("model", "machine", "engine", "engine_version", "time", "weights", "kv", "compute")
-"""Texts that a point itself has."""
+NAMES = ("model", "machine", "engine", "engine_version", "time", "weights", "kv", "compute")
+"""Texts that a point itself has, which are cleaned wherever they come from and go to."""
 
 
 def clean(text: str) -> str:
@@ -133,7 +133,7 @@ def shared(line: Mapping[str, Any]) -> dict[str, Any]:
             out[name] = kept(out[name])
             if not out[name]:
                 del out[name]
-    for name in _NAMES:
+    for name in NAMES:
         if isinstance(out.get(name), str):
             out[name] = clean(out[name])
     return out

@@ -45,10 +45,10 @@ class PointsWriter:
         flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
             self._fd = os.open(path, flags, 0o666)
-            result = os.fstat(self._fd)
-            if not stat.S_ISREG(result.st_mode):
+            status = os.fstat(self._fd)
+            if not stat.S_ISREG(status.st_mode):
                 raise InputError(f"{path}: not a regular file; points are kept in one")
-            self._file = (result.st_dev, result.st_ino)
+            self._file = (status.st_dev, status.st_ino)
             _lock(self._fd)
             self._size = os.fstat(self._fd).st_size
             self._whole, self._mend = self._looked_at()

@@ -16,7 +16,7 @@ from ..count.group import Group
 from ..errors import InputError
 from ..limits import POINT_GROUPS, POINT_PARTS
 from ..parallel.layout import Parallel
-from ..points.foreign import clean, kept
+from ..points.foreign import NAMES, clean, kept
 from ..points.point import (
     NOTHING,
     UNSAID,
@@ -183,26 +183,20 @@ class Reading:
             if value is not None and not least <= value < 1e15:
                 raise InputError(f"{self.where()}: {name} is {value:g}, which cannot be")
         parts, tokens = _STEPS[self.kind](self)
+        names: dict[str, Any] = {name: _clean(getattr(self, name)) for name in NAMES}
         return Point(
             parts=parts,
             seconds=Seconds(self.seconds, self.best, self.spread, self.samples),
+            **names,
             basis=_BASES.get(self.kind, "steps"),
             phase=_PHASES.get(self.kind, "decode"),
-            model=_clean(self.model),
-            weights=_clean(self.weights),
-            kv=_clean(self.kv),
-            compute=_clean(self.compute),
             weight_bytes=self.weight_bytes,
             parameters=self.parameters,
             accept=self.accept if self.accept > 1 or self.drafted else None,
             cached=self.cached,
-            machine=_clean(self.machine),
             devices=self.devices or 1,
             layout=self.layout,
-            engine=_clean(self.engine),
-            engine_version=_clean(self.engine_version),
             tokens=tokens,
-            time=_clean(self.time),
             settings=kept(self.settings),
             notes=self._notes(),
             source=self.source,

@@ -136,8 +136,8 @@ class Surroundings:
                 self.said.pop(name, None)
 
     def _command(self, line: str) -> None:
-        for result in _OPTION.finditer(line):
-            option, model, tp, layers, ubatch = result.groups()
+        for match in _OPTION.finditer(line):
+            option, model, tp, layers, ubatch = match.groups()
             module = option == "-m" and "python" in line
             if option and not module and not (option == "serve" and "vllm" not in line):
                 self.said["model"] = model

@@ -203,6 +203,7 @@ def _rembert(c: Config, model: Model, rows: int) -> tuple[Model, int]:
 
 _ROBERTA = Encoder(prefix="roberta.encoder.layer", scores="dense")
 _ROTARY = Encoder(positions=False, prefix="encoder.layer")
+_GTE = replace(_ROTARY, gated=True, bias=(True, False), down_bias=True, pooler=False, adapt=_gte)
 
 ROWS: dict[str, Encoder] = {
     "bert": Encoder(adapt=_bert),
@@ -228,17 +229,13 @@ ROWS: dict[str, Encoder] = {
         types=False, transform=False, prefix="git.encoder.layer", tied=False, own_bias=False,
         decodes=True, notes=_seen,
     ),
-    "gte": replace(
-        _ROTARY, gated=True, bias=(True, False), down_bias=True, pooler=False, adapt=_gte
-    ),
+    "gte": _GTE,
     "jina_embeddings_v3": replace(_ROTARY, prefix="roberta.encoder.layers", scores="dense"),
     "megatron-bert": Encoder(),
     "mpnet": Encoder(
         types=False, prefix="mpnet.encoder.layer", scores="dense", tables=_buckets
     ),
-    "new": replace(
-        _ROTARY, gated=True, bias=(True, False), down_bias=True, pooler=False, adapt=_gte
-    ),
+    "new": _GTE,
     "nomic_bert": replace(
         _ROTARY, gated=True, bias=(False, False), pooler=False, prefix="encoder.layers",
         adapt=_nomic,

@@ -38,8 +38,8 @@ def _interleaved(c: Config, f: Family, depth: int) -> list[str]:
     if layers is None:
         step = c.integer("interleave_moe_layer_step", default=1)
         layers = list(range(step - 1, depth, step))
-    result = set(layers)
-    return ["sparse" if i in result else "dense" for i in range(depth)]
+    sparse = set(layers)
+    return ["sparse" if i in sparse else "dense" for i in range(depth)]
 
 
 LLAMA4 = Family(
@@ -118,8 +118,8 @@ def enumerated(c: Config, f: Family, depth: int) -> list[str]:
         value = [int(x) if x.strip().isdecimal() else x for x in value.split(",") if x.strip()]
     if not isinstance(value, list) or not all(type(i) is int and 0 <= i < 1 << 20 for i in value):
         raise InputError(f"{c.where}: moe_layers_enum is not a list of layers: {short(value)}")
-    result = set(value)
-    return ["sparse" if i in result else "dense" for i in range(depth)]
+    sparse = set(value)
+    return ["sparse" if i in sparse else "dense" for i in range(depth)]
 
 
 STEP = Family(
