@@ -394,3 +394,8 @@ def test_live_table(tty, monkeypatch):
     assert "memory read" in stream.text
     assert " s left" in stream.text or "for" in stream.text
     assert ("\x1b[" in stream.text) == tty
+
+
+def test_what_cannot_be_asked_is_said_before_anything_begins(folder, capsys):
+    assert cli.main("measure --device cpu --seconds 0.1".split()) == 2
+    assert capsys.readouterr().err == "roofline: --seconds must be from 1 to 3600, not '0.1'\n"

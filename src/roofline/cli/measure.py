@@ -82,10 +82,11 @@ def _measure(device: ProbedDevice, args: argparse.Namespace, words: Words) -> in
     from ..say import measured as report
     from ..say.measuring import Live
 
+    asked = options_of(args)
     live = Live(words)
     print(words("measure.begin", name=device.name, device=device.key), file=sys.stderr)
     try:
-        result = session.run(device, options_of(args), live)
+        result = session.run(device, asked, live)
     finally:
         live.close()
     for seen in result.findings:
